@@ -1,8 +1,8 @@
-//! The engine's speed with a peer beside it: `cargo bench -- P4` or `-- tissue_update`, all measures without a name, `--save` to
-//! keep the lines under `benches/results`, and `--smoke` for a run of seconds that compares checksums.
+//! The engine's speed, compared with peers. `cargo bench -- P4` or `-- tissue_update` runs one measure, no name runs
+//! all; `--save` writes the lines under `benches/results`, and `--smoke` runs for seconds and compares checksums.
 //!
-//! Every case compares answers first, then times both by turns in the same run, and ends with one line that
-//! a script can read.
+//! Every case compares answers first, then times both contestants alternately in one run, and ends with one line that a
+//! script can read.
 
 #[path = "palpate/attack.rs"]
 mod attack;
@@ -75,7 +75,7 @@ use turns::Effort;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What is measured: its id in the targets, its name, and how.
+/// A measure: its id in the targets, its name, and its function.
 type Measure = (&'static str, &'static str, fn(&mut Run));
 
 const MEASURES: [Measure; 19] = [
@@ -115,7 +115,7 @@ fn bench() -> Result<(), String> {
     let known: Vec<&'static str> = MEASURES.iter().map(|(id, ..)| *id).collect();
     for argument in env::args().skip(1) {
         match argument.as_str() {
-            // Cargo's own.
+            // Cargo passes this argument.
             "--bench" => {}
             "--smoke" => effort = Effort::Smoke,
             "--save" => save = true,

@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Presses 3 mm deep, and lets the tissue give way by 2 mm. Returns what is felt before and after, newtons.
+/// Presses 3 mm deep, and lets the tissue give way by 2 mm. Returns the felt forces before and after, newtons.
 pub async fn touch(server: &str) -> Result<[f64; 2], ClientError> {
     let mut client = Client::connect(&ServerAddress::new(server)).await?;
     client.create_scene("first-contact").await?;

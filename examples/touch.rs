@@ -1,6 +1,7 @@
 //! An instrument comes down on an organ until it touches: the README's client.
 //!
-//! `cargo run --release --example touch -- liver.obj probe.obj`, with `cargo run --release -- serve` in another terminal.
+//! `cargo run --release --example touch -- liver.obj probe.obj`, with `cargo run --release -- serve` in another
+//! terminal.
 
 use palpate::{
     client::{Client, ClientError, ServerAddress},
@@ -16,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Lowers the instrument along z by as much as it is away. Returns where it touches, metres.
+/// Lowers the instrument along z by its distance. Returns the height at which it touches, metres.
 pub async fn touch(server: &str, organ: &str, instrument: &str) -> Result<f64, ClientError> {
     let mut client = Client::connect(&ServerAddress::new(server)).await?;
     client.create_scene("theatre").await?;

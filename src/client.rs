@@ -1,6 +1,7 @@
-//! A connection to a server: set a scene up, deform and cut its tissues, open a haptic loop, hold a device in it.
+//! A connection to a server: sets up a scene, deforms and cuts its tissues, opens a haptic loop, holds a device in it.
 //!
-//! It knows the contract, meshes and their files, and the servo; neither the server nor the harness that drives it.
+//! This module knows the contract, meshes and their files, and the servo; neither the server nor the harness that
+//! drives it.
 
 pub mod address;
 mod connection;
@@ -31,13 +32,13 @@ pub use error::ClientError;
 use local_model::{of_the_wire, servo_options};
 pub use track_loop::{LoopOptions, LoopStatus, TrackLoop};
 
-// Apart from the calls of one connection: a loop makes connections of its own.
+// Separate from the calls of one connection: a loop makes connections of its own.
 impl Client {
-    /// Opens a haptic loop over these tools, on a connection and a thread of its own, with all options as the contract
-    /// has them by default.
+    /// Opens a haptic loop over these tools, on a connection and a thread of its own, with the contract's default
+    /// options.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the loop or is gone.
     pub async fn haptics(
         &self,
         scene_id: &str,
@@ -48,10 +49,10 @@ impl Client {
         self.haptics_with(start, LoopOptions::default()).await
     }
 
-    /// The same with options.
+    /// Opens a haptic loop as [`Client::haptics`], with options.
     ///
     /// # Errors
-    /// As [`Client::haptics`].
+    /// See [`Client::haptics`].
     pub async fn haptics_with(
         &self,
         start: TrackStart,
@@ -60,11 +61,11 @@ impl Client {
         TrackLoop::open(self.server().clone(), start, options).await
     }
 
-    /// Opens a haptic loop for a device that holds a tool, and the end of it that belongs on the device's thread. The
-    /// loop takes the device's poses a thousand times a second; the device renders at whatever rate it has.
+    /// Opens a haptic loop for a device that holds a tool; returns the loop and the [`Device`] for the device's thread.
+    /// The loop samples the device's pose a thousand times a second; the device renders at its own rate.
     ///
     /// # Errors
-    /// As [`Client::haptics`], and when an option is out of its range.
+    /// See [`Client::haptics`]; also returns an error if an option is out of its range.
     pub async fn hold(
         &self,
         scene_id: &str,
@@ -83,11 +84,11 @@ impl Client {
         Ok((self.haptics_with(start, options).await?, device))
     }
 
-    /// Where the links of a tool are while no poses of them are given, tool frame from link frame; none of a tool that is not
-    /// there.
+    /// Returns the poses of a tool's links while none are given, tool frame from link frame; empty if there is no such
+    /// tool.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the call or is gone.
     pub async fn rest_poses(&self, scene_id: &str, tool_id: u32) -> Result<Vec<Pose>, ClientError> {
         let scene = self.clone().scene(scene_id).await?;
         let tool = scene.tools.into_iter().find(|tool| tool.tool_id == tool_id);
@@ -99,7 +100,7 @@ impl Client {
     /// Opens a stream that deforms the tissues of a scene, one deformation after the other.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the stream or is gone.
     pub async fn deformations(&mut self, scene_id: &str) -> Result<DeformStream, ClientError> {
         let (server, stream) = self.deform_scene(scene_id).await?;
         Ok(DeformStream::new(server, scene_id, stream))

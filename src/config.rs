@@ -1,7 +1,7 @@
-//! What a server is told: typed once, from a file, the environment and flags, each over the one before.
+//! Server settings, typed and validated; the environment overrides the file, and flags override the environment.
 //!
-//! `deploy/palpate.toml` says what each key is for, with its unit and default; a test keeps the two equal.
-//! A key that does not exist or was renamed, a duration without a unit and a value out of range refuse to start.
+//! `deploy/palpate.toml` documents each key with its unit and default; a test keeps both equal. The server does not
+//! start with an unknown or renamed key, a duration without a unit or a value out of range.
 
 mod duration;
 mod error;
@@ -26,83 +26,83 @@ use serde::{Deserialize, Serialize};
 
 use crate::scene::Limits;
 
-/// All of a server's settings. Empty strings in a file stand for `None`.
+/// All settings of a server. An empty string in a file stands for `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where gRPC is served; port 0 takes a free one.
+    /// Address of gRPC; port 0 takes a free one.
     #[serde(deserialize_with = "listen_address::deserialize")]
     pub listen: SocketAddr,
-    /// A Unix domain socket that serves the same beside it.
+    /// Path of a Unix domain socket that serves gRPC too.
     #[serde(with = "unset")]
     pub unix_socket: Option<PathBuf>,
-    /// Where scenes and built fields are kept; `None`: the user's data folder.
+    /// Folder of scenes and built distance fields; `None`: the user's data folder.
     #[serde(with = "unset")]
     pub data_dir: Option<PathBuf>,
-    /// Bytes of all kept fields; those used longest ago go first.
+    /// Maximum bytes of all cached fields; the least recently used are removed first.
     pub fields_bytes_max: u64,
-    /// The longest that the field of a link may be built.
+    /// Maximum time to build the distance field of a link.
     #[serde(with = "duration")]
     pub field_build_max: Duration,
-    /// Serve a public address without TLS or without keys.
+    /// Serves a public address without TLS or without keys.
     pub insecure: bool,
-    /// Threads and instructions.
+    /// Threads and CPU instructions.
     pub runtime: RuntimeSettings,
     /// The log, on stderr.
     pub log: LogSettings,
     /// Connections and messages.
     pub transport: TransportSettings,
-    /// What of scenes survives the server.
+    /// Persistence of scenes.
     pub store: StoreSettings,
     /// Recordings of scenes.
     pub record: RecordSettings,
-    /// Other servers with scenes of the same data folder.
+    /// Sharing of scenes with other servers.
     pub cluster: ClusterSettings,
     /// Haptic loops.
     pub sessions: SessionSettings,
-    /// What one answer may take.
+    /// Time limits of an answer.
     pub ticks: TickSettings,
     /// Metrics for Prometheus, the health page and the live view.
     pub metrics: MetricsSettings,
-    /// Who may connect, and with what.
+    /// Authentication and TLS.
     pub access: AccessSettings,
-    /// What scenes may hold.
+    /// Limits of scenes.
     pub limits: Limits,
 }
 
-/// Threads of a server, and what they use.
+/// Threads of a server and the instructions that they use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RuntimeSettings {
-    /// Threads that take bytes in and compute ticks, and as many in the background that answer uploads,
+    /// Number of threads that receive bytes and compute ticks, and of as many background threads that answer uploads,
     /// deformations, cuts, removals, exports and queries; 0: one for each core.
     pub threads: usize,
-    /// The widest instructions that the processor has; `false`: those that every processor has, for the same answers.
+    /// Uses the widest instructions that the processor has; `false`: those that every processor has. Answers are equal.
     pub wide_instructions: bool,
 }
 
-/// The log.
+/// Log format, filter and trace export.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogSettings {
-    /// How a line looks.
+    /// Format of a line.
     pub format: LogFormat,
-    /// What is logged, as `info` or `palpate=debug,info`; `RUST_LOG` goes before it.
+    /// Log filter, for example `info` or `palpate=debug,info`; `RUST_LOG` overrides it.
     pub filter: String,
-    /// A collector that is told of each call, OTLP over gRPC; `None`: nobody is. Needs the feature `otlp`.
+    /// OTLP collector (over gRPC) that receives a span of each call; `None`: no export. Needs the feature `otlp`.
     #[serde(with = "unset")]
     pub otlp_endpoint: Option<String>,
 }
 
-/// How a log line looks.
+/// Format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// Text on a terminal, JSON otherwise.
     Auto,
-    /// For people.
+    /// Text for people.
     Text,
-    /// One object a line.
+    /// JSON, an object a line.
     Json,
 }
 
@@ -110,48 +110,48 @@ pub enum LogFormat {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransportSettings {
-    /// Connections at a time. Further ones take the place of one that has made no call, or are closed at once.
+    /// Maximum connections. A further connection replaces one that has made no call, or is closed at once.
     pub connections_max: usize,
-    /// The same of one IP address.
+    /// Maximum connections per IP address.
     pub connections_per_address_max: usize,
-    /// Streams of one connection; further ones wait in the client.
+    /// Maximum streams of one connection; further ones wait in the client.
     pub streams_per_connection_max: u32,
-    /// HTTP/2 receive window of a stream: what a client can have sent before it was read. After a stall all of it
-    /// comes before the first fresh tick.
+    /// HTTP/2 receive window of a stream: bytes that a client can send before they are read. After a stall the server
+    /// reads all of them before the first fresh tick.
     pub stream_window_bytes: u32,
-    /// And of a connection. Below 16 MiB a server that was stopped for seconds ends honest streams of small
-    /// messages, because it meets too many data frames at once.
+    /// HTTP/2 receive window of a connection. Below 16 MiB a server that was stopped for seconds ends honest streams of
+    /// small messages, because it receives too many data frames at once.
     pub connection_window_bytes: u32,
-    /// How long a new connection may take until its TLS handshake and HTTP/2 preface are there, and each request until
-    /// its headers are.
+    /// Maximum time until the TLS handshake and HTTP/2 preface of a new connection, and the headers of each request,
+    /// have arrived.
     #[serde(with = "duration")]
     pub preface_max: Duration,
-    /// A connection without a call that was let in is closed after this.
+    /// A connection without an admitted call is closed after this time.
     #[serde(with = "duration")]
     pub first_call_max: Duration,
-    /// A connection whose client takes nothing of an answer for this long is closed.
+    /// A connection whose client reads nothing of an answer for this long is closed.
     #[serde(with = "duration")]
     pub unread_max: Duration,
-    /// Bytes of large answers that one key may have on their way; its further calls wait.
+    /// Maximum bytes of large answers in flight for one key; its further calls wait.
     pub answer_bytes_per_key: usize,
-    /// How often a peer is asked whether it is there.
+    /// Interval of HTTP/2 pings to a peer.
     #[serde(with = "duration")]
     pub ping_interval: Duration,
-    /// A peer that does not answer a ping in this time is gone.
+    /// A peer that does not answer a ping within this time counts as gone.
     #[serde(with = "duration")]
     pub ping_answer_max: Duration,
-    /// Metadata of one request.
+    /// Maximum metadata bytes of one request.
     pub headers_bytes_max: u32,
-    /// One message of a Track stream.
+    /// Maximum bytes of one message of a Track stream.
     pub track_message_bytes_max: usize,
-    /// One message of any other HapticService call: a distance query is by far the largest.
+    /// Maximum bytes of one message of any other HapticService call; distance queries are by far the largest.
     pub query_message_bytes_max: usize,
-    /// One message of SceneService: a chunk of an upload.
+    /// Maximum bytes of one SceneService message: a chunk of an upload.
     pub control_message_bytes_max: usize,
-    /// An upload that pauses for longer is given up.
+    /// An upload that pauses for longer is aborted.
     #[serde(with = "duration")]
     pub upload_pause_max: Duration,
-    /// How long open streams may take to end after the server was told to.
+    /// Maximum time that open streams may take to end after a shutdown has begun.
     #[serde(with = "duration")]
     pub drain_max: Duration,
 }
@@ -160,24 +160,25 @@ pub struct TransportSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreSettings {
-    /// Scenes are kept under the data folder, which is this server's alone then, unless whoever makes one wants it not to be.
+    /// Keeps scenes under the data folder, which this server then owns alone, unless the creator of a scene opts out.
     pub scenes: bool,
-    /// `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`: scenes are kept there and not under the data
-    /// folder, by the endpoint, region, account and credentials of the variables `AWS_*`, `GOOGLE_*` or `AZURE_*`; `None`: in
-    /// the folder. Needs the feature `s3`, `gcs` or `azure`, and `cluster.shared`.
+    /// `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`: keeps scenes there instead of the data
+    /// folder; endpoint, region, account and credentials come from the variables `AWS_*`, `GOOGLE_*` or `AZURE_*`.
+    /// `None`: the data folder. Needs the feature `s3`, `gcs` or `azure`, and `cluster.shared`.
     #[serde(with = "unset")]
     pub url: Option<String>,
-    /// How long one small request to the object store may take; what has failed is tried three times.
+    /// Maximum time of one small request to the object store; a failed request is tried three times.
     #[serde(with = "duration")]
     pub request_max: Duration,
-    /// Plain HTTP also to an object store on another machine.
+    /// Allows plain HTTP also to an object store on another machine.
     pub allow_http: bool,
-    /// How often the newest positions of tissues that were deformed are kept.
+    /// Interval at which the newest positions of deformed tissues are saved.
     #[serde(with = "duration")]
     pub positions_interval: Duration,
-    /// A new snapshot of a scene is written when its journal has so many bytes, and four times those of the last one.
+    /// A new snapshot of a scene is written when its journal has this many bytes, and four times those of the last
+    /// snapshot.
     pub snapshot_bytes: u64,
-    /// And when the last one is so old and anything has changed.
+    /// A new snapshot is also written when the last one is this old and anything has changed.
     #[serde(with = "duration")]
     pub snapshot_interval: Duration,
 }
@@ -186,10 +187,10 @@ pub struct StoreSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordSettings {
-    /// Each scene is recorded into a file here, which `palpate replay` reads; `None`: none is.
+    /// Folder into which each scene is recorded, one file each, for `palpate replay`; `None`: no recording.
     #[serde(with = "unset")]
     pub dir: Option<PathBuf>,
-    /// A file ends at this size; the scene goes on without.
+    /// Maximum bytes of a file; the scene then goes on without its recording.
     pub bytes_max: u64,
 }
 
@@ -197,12 +198,12 @@ pub struct RecordSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterSettings {
-    /// The data folder's scenes are shared with other servers: each scene is one server's at a time.
+    /// Shares the data folder's scenes with other servers: each scene belongs to one server at a time.
     pub shared: bool,
-    /// Where clients find this server, as other servers tell them; `None`: the address that it listens at.
+    /// Address under which clients reach this server, as other servers report it; `None`: the listening address.
     #[serde(with = "unset")]
     pub address: Option<String>,
-    /// A server that has given no sign of life for this long has lost its scenes to whoever is asked for them.
+    /// A server without a heartbeat for this long loses its scenes to any server that is asked for them.
     #[serde(with = "duration")]
     pub lease: Duration,
 }
@@ -211,12 +212,12 @@ pub struct ClusterSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionSettings {
-    /// Sessions at a time, those that wait for their client to come back included.
+    /// Maximum sessions, including those that wait for their client to reconnect.
     pub count_max: usize,
-    /// A session without a pose for this long is stale: 20 ticks at 1 kHz.
+    /// A session without a pose for this long is stale; the default is 20 ticks at 1 kHz.
     #[serde(with = "duration")]
     pub stale_after: Duration,
-    /// How long a session whose stream broke off waits for its client.
+    /// Time that a session whose stream broke off waits for its client.
     #[serde(with = "duration")]
     pub grace: Duration,
     /// A tick that took the server longer, from its bytes to its answer, counts as missed.
@@ -224,15 +225,16 @@ pub struct SessionSettings {
     pub objective: Duration,
 }
 
-/// What one answer may take.
+/// Time limits of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TickSettings {
-    /// A tick that takes longer answers with what it has, and the next one goes on. Clients can only ask for less.
+    /// A tick that takes longer answers with its results so far, and the next tick continues. Clients can only ask for
+    /// less.
     #[serde(with = "duration")]
     pub time_max: Duration,
-    /// The share of the threads' time that the ticks of one key may take while other keys have streams too, above 0; 1:
-    /// all of it.
+    /// Maximum share of the threads' time for the ticks of one key while other keys have streams too, above 0; 1: all
+    /// of it.
     pub key_share: f64,
 }
 
@@ -240,37 +242,37 @@ pub struct TickSettings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsSettings {
-    /// Where they are served; `None`: nowhere.
+    /// Listening address; `None`: not served.
     #[serde(
         serialize_with = "unset::serialize",
         deserialize_with = "listen_address::deserialize_unset"
     )]
     pub listen: Option<SocketAddr>,
-    /// The built page of the live view (`clients/web`); `None`: it is not served.
+    /// Folder of the built live view (`clients/web`); `None`: not served.
     #[serde(with = "unset")]
     pub viewer_dir: Option<PathBuf>,
-    /// A page of this other origin may call the live view too; `None`: only pages of this server.
+    /// Another origin whose pages may call the live view too; `None`: only pages of this server.
     #[serde(with = "unset")]
     pub cors_origin: Option<String>,
 }
 
-/// Who may connect, and with what.
+/// Authentication and TLS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AccessSettings {
-    /// API keys, their roles and quotas; `None`: everybody may do everything.
+    /// File of API keys with their roles and quotas; `None`: everybody may do everything.
     #[serde(with = "unset")]
     pub keys_file: Option<PathBuf>,
-    /// The server's certificate chain, PEM; `None`: no TLS.
+    /// Certificate chain of the server, PEM; `None`: no TLS.
     #[serde(with = "unset")]
     pub certificate_file: Option<PathBuf>,
-    /// Its private key, PEM.
+    /// Private key of the certificate, PEM.
     #[serde(with = "unset")]
     pub private_key_file: Option<PathBuf>,
-    /// Clients must show a certificate that one of these signed, PEM.
+    /// CA certificates, PEM: clients must show a certificate that one of them signed.
     #[serde(with = "unset")]
     pub client_ca_file: Option<PathBuf>,
-    /// How often these files are read and compared. SIGHUP does so at once.
+    /// Interval at which these files are read and compared. SIGHUP does so at once.
     #[serde(with = "duration")]
     pub reload_interval: Duration,
 }
@@ -278,7 +280,7 @@ pub struct AccessSettings {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            // Not 0.0.0.0: a server without keys is for this machine only.
+            // Not 0.0.0.0: a server without keys serves this machine only.
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7447)),
             unix_socket: None,
             data_dir: None,
@@ -322,21 +324,21 @@ impl Default for TransportSettings {
             connections_max: 256,
             connections_per_address_max: 128,
             streams_per_connection_max: 64,
-            // What fits into the windows has to be read first after a stall. A server that was stopped for 4 s with 8
-            // streams answers freshly after 50 to 67 ms; with 256 KiB after 61 to 113.
+            // After a stall the server first reads the bytes that the windows hold. A server that was stopped for 4 s
+            // with 8 streams answers freshly after 50 to 67 ms; with 256 KiB after 61 to 113.
             stream_window_bytes: 64 << 10,
             connection_window_bytes: 16 << 20,
             preface_max: Duration::from_secs(5),
             first_call_max: Duration::from_secs(10),
             unread_max: Duration::from_secs(30),
-            // Twelve of the largest queries at a time.
+            // Room for twelve of the largest queries at a time.
             answer_bytes_per_key: 64 << 20,
             ping_interval: Duration::from_secs(10),
             ping_answer_max: Duration::from_secs(5),
             headers_bytes_max: 8 << 10,
             track_message_bytes_max: 64 << 10,
             query_message_bytes_max: 2 << 20,
-            // A chunk of a mebibyte, and the fields around it.
+            // A chunk of one mebibyte and the fields around it.
             control_message_bytes_max: (1 << 20) + (4 << 10),
             upload_pause_max: Duration::from_secs(30),
             drain_max: Duration::from_secs(10),
@@ -386,7 +388,7 @@ impl Default for SessionSettings {
 
 impl Default for TickSettings {
     fn default() -> TickSettings {
-        // The quarter that is left is what keeps others from waiting for longer than a window.
+        // The remaining quarter keeps other keys from waiting for longer than a window.
         TickSettings { time_max: Duration::from_millis(5), key_share: 0.75 }
     }
 }

@@ -1,7 +1,7 @@
-//! What a proxy at the server and a servo at the device share: postures in a few coordinates, the displacement of least
-//! spring energy that contacts allow, friction's cones, and limits of what is sent to a hand.
+//! Shared parts of a proxy at the server and a servo at the device: postures in a few coordinates, the displacement of
+//! least spring energy that contacts allow, friction cones, and limits of the force for a hand.
 //!
-//! It knows no mesh, tissue or tool: a contact is a row of numbers here, whoever found it.
+//! This module knows no mesh, tissue or tool: a contact is a row of numbers here, whoever found it.
 
 pub mod extent;
 pub mod force_ramp;

@@ -1,4 +1,4 @@
-//! `palpate doctor`: what this machine can promise a 1 kHz loop, in words and a verdict.
+//! `palpate doctor`: this machine's fitness for a 1 kHz loop, in words and a verdict.
 
 pub mod finding;
 mod machine;
@@ -13,18 +13,18 @@ use finding::{Finding, Grade};
 use stiffness::StiffnessFinding;
 use timing::{LATE_US, Timing};
 
-/// A tick of a 1 kHz loop, microseconds.
+/// Period of a 1 kHz loop, microseconds.
 const TICK_US: f64 = 1000.0;
-/// Of the time that a busy thread may be stopped where a loop is kept: as much as one tick in a hundred, which is what late
-/// wakes are judged by.
+/// Largest share of time for which a busy thread may be stopped if a loop is to be kept: one tick in a hundred, as for
+/// late wakes.
 const STALLED_SHARE_MAX: f64 = 0.01;
-// Ten minutes hold up to 600,000 naps, enough for any percentile that is given.
+// Ten minutes hold up to 600,000 naps, enough for every reported percentile.
 const SECONDS_MAX: f64 = 600.0;
 
 /// The arguments of `palpate doctor`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DoctorArgs {
-    /// How long each of the three measurements takes.
+    /// Duration of each of the three measurements.
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
     /// Print the report as JSON.
@@ -39,22 +39,22 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// All that was found.
+/// Results of all measurements and look-ups.
 #[derive(Debug, Serialize)]
 pub struct DoctorReport {
-    /// The measured times are decisive; the rest says why.
+    /// Verdict; the measured times decide it, the rest gives reasons.
     pub verdict: Grade,
     /// The verdict in words.
     pub promise: String,
-    /// Measured.
+    /// Measured times.
     pub timing: Timing,
-    /// How stiff a force may be; null without sockets.
+    /// Greatest stiffness of a force; null without sockets.
     pub stiffness: Option<StiffnessFinding>,
-    /// Looked up.
+    /// Properties of the system.
     pub findings: Vec<Finding>,
 }
 
-/// Runs `palpate doctor`; what it gives is to be printed.
+/// Runs `palpate doctor`; returns the text to print.
 pub fn run(args: &DoctorArgs) -> String {
     let timing = Timing::measure(args.seconds);
     let stiffness = StiffnessFinding::measure(args.seconds, timing.wake_us.p99).ok();
@@ -69,7 +69,7 @@ pub fn run(args: &DoctorArgs) -> String {
 impl DoctorReport {
     fn of(timing: Timing, findings: Vec<Finding>) -> DoctorReport {
         let late = timing.late_share;
-        // By what was measured alone: a governor or a quota that does no harm is no reason to warn.
+        // The verdict follows the measured times alone: a harmless governor or quota is no reason to warn.
         let verdict = match (timing.wake_us.p99, timing.wake_us.p999) {
             _ if timing.stalled_share > STALLED_SHARE_MAX => Grade::Poor,
             // At 1 kHz one wake in a thousand is one tick a second, one in a hundred ten.

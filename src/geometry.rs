@@ -1,7 +1,7 @@
 //! Layer 0: shapes, frames and the exact small computations on them.
 //!
-//! Knows nothing of indices, scenes or servers. Stored coordinates are `f32` metres; every computation
-//! on them is `f64`, so a stored mesh is exact input and only results are rounded.
+//! Depends on no indices, scenes or servers. Stored coordinates are `f32` metres; every computation on them is `f64`,
+//! so a stored mesh is exact input and only results are rounded.
 
 pub mod aabb;
 pub mod clipped_triangle;

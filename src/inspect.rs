@@ -1,4 +1,4 @@
-//! `palpate inspect`: what a scene would make of a mesh file.
+//! `palpate inspect`: the mesh that a scene would make of a file.
 
 mod canvas;
 pub mod field;
@@ -29,19 +29,19 @@ use unit::{LengthUnit, length};
 /// The arguments of `palpate inspect`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct InspectArgs {
-    /// The mesh file.
+    /// Mesh file.
     pub file: PathBuf,
-    /// Multiplies every coordinate to give metres: 0.001 for a file in millimetres.
+    /// Factor that converts every coordinate to metres: 0.001 for a file in millimetres.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     pub scale_to_m: f64,
     /// obj, stl, ply, off or vtk [default: by the file's extension].
     #[arg(long, value_parser = MeshFormat::from_extension)]
     pub format: Option<MeshFormat>,
-    /// The coordinates are left-handed (as Unity's): negate z and turn the winding.
+    /// The coordinates are left-handed (as Unity's): negate z and reverse the winding.
     #[arg(long)]
     pub left_handed: bool,
-    /// Take inside to be the side that the triangles face away from, also of a closed surface that faces inwards: the wall
-    /// of a lumen.
+    /// Take inside to be the side that the triangles face away from, also of a closed surface that faces inwards: the
+    /// wall of a lumen.
     #[arg(long)]
     pub as_wound: bool,
     /// Fill each hole in a box with a diagonal of no more than this, metres.
@@ -53,10 +53,10 @@ pub struct InspectArgs {
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Build the distance field that it would have as a tool's link, and report on that too.
+    /// Build the distance field that the mesh would have as a tool's link, and report on it too.
     #[arg(long)]
     pub field: bool,
-    /// Largest certified error wanted of the field, metres [default: 1e-3 of the diagonal].
+    /// Largest certified error of the field, metres [default: 1e-3 of the diagonal].
     #[arg(long, value_name = "X", requires = "field", value_parser = tolerance)]
     pub field_tolerance_m: Option<f64>,
     /// Write pictures of the field into this folder: three slices as PNG.
@@ -78,7 +78,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is said about a file.
+/// Reports on a file.
 #[derive(Debug, Serialize)]
 struct Examination {
     #[serde(flatten)]
@@ -88,55 +88,55 @@ struct Examination {
     field: Option<FieldExamination>,
 }
 
-/// Why there is no report.
+/// There is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
     /// The file cannot be opened or read.
     #[error("{}: {error}", file.display())]
     Open {
-        /// As given.
+        /// File as given.
         file: PathBuf,
-        /// The system's reason.
+        /// Error of the system.
         error: io::Error,
     },
-    /// The format is not given and not known by the extension.
+    /// The format is not given, and the extension names no known one.
     #[error("{}: {error}; name it with --format", file.display())]
     Format {
-        /// As given.
+        /// File as given.
         file: PathBuf,
-        /// The extension.
+        /// The unknown extension.
         error: UnknownFormat,
     },
     /// The file is damaged.
     #[error("{}: {error}", file.display())]
     Read {
-        /// As given.
+        /// File as given.
         file: PathBuf,
-        /// What and where.
+        /// Problem and its position.
         error: MeshReadError,
     },
     /// The file holds no mesh that a scene takes.
     #[error("{}: {error}", file.display())]
     Refused {
-        /// As given.
+        /// File as given.
         file: PathBuf,
-        /// What and where.
+        /// Problem and its position.
         error: MeshError,
     },
-    /// The field cannot be as fine as asked for.
+    /// The requested tolerance is too fine for a field.
     #[error("--field-tolerance-m is {got}, expected at least {min}, 1e-4 of the diagonal")]
     Tolerance {
-        /// Metres.
+        /// Requested tolerance, metres.
         got: f64,
-        /// Metres.
+        /// Finest tolerance, metres.
         min: f64,
     },
     /// A picture cannot be written.
     #[error("cannot write pictures to {}: {error}", folder.display())]
     Pictures {
-        /// As given.
+        /// Folder as given.
         folder: PathBuf,
-        /// The system's reason.
+        /// Error of the system.
         error: io::Error,
     },
     /// The report cannot be printed.
@@ -147,7 +147,7 @@ pub enum InspectError {
 /// Reads, checks and reports on one file, on the standard output.
 ///
 /// # Errors
-/// When the file cannot be read, is damaged or is refused: see [`InspectError`].
+/// Returns an error if the file cannot be read, is damaged or is refused: see [`InspectError`].
 pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
     let data = read(args)?;
     let loaded = checked(args, data.clone())?;
@@ -165,10 +165,11 @@ pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
     Ok(print(&text)?)
 }
 
-/// Which option closes an open mesh; `None` where none does, or it is closed. `data`: as read.
+/// Returns the option that closes an open mesh; `None` if none does, or if the mesh is closed. `data`: the mesh as
+/// read.
 fn closing(args: &InspectArgs, loaded: &LoadedMesh, data: MeshData) -> Option<String> {
     let fill_holes_m = filling_all_m(&loaded.mesh, 0.0)?;
-    // An error: with the triangles of the filling it would be too large.
+    // An error means no advice: with the triangles of the filling the mesh would be too large.
     let filled = checked(&InspectArgs { fill_holes_m, ..args.clone() }, data).ok()?;
     let mirrors = filled.report.duplicate_triangles > loaded.report.duplicate_triangles;
     let encloses = filled.report.volume_m3 > ENCLOSES_NOTHING * filled.report.area_m2.powf(1.5);
@@ -181,7 +182,7 @@ fn closing(args: &InspectArgs, loaded: &LoadedMesh, data: MeshData) -> Option<St
 }
 
 fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExamination, InspectError> {
-    // The scene's own limit, asked before the build: memory and time grow with the inverse square of the tolerance.
+    // The scene's own limit is checked before the build: memory and time grow with the inverse square of the tolerance.
     let min = FIELD_TOLERANCE_SHARE_MIN * mesh.used_box().diagonal();
     if let Some(got) = args.field_tolerance_m.filter(|got| *got < min) {
         return Err(InspectError::Tolerance { got, min });
@@ -194,10 +195,10 @@ fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExaminat
     })
 }
 
-/// Once: what comes through a pipe cannot be read again.
+/// Reads the file once: bytes from a pipe cannot be read again.
 fn read(args: &InspectArgs) -> Result<MeshData, InspectError> {
     let file = || args.file.clone();
-    // Before the file is read: an unknown format is told at once, however large the file is.
+    // The format is determined before the file is read: an unknown format fails at once, however large the file is.
     let format = match args.format {
         Some(format) => format,
         None => MeshFormat::from_path(&args.file)
@@ -207,7 +208,7 @@ fn read(args: &InspectArgs) -> Result<MeshData, InspectError> {
     mesh_io::read(&bytes, format).map_err(|error| InspectError::Read { file: file(), error })
 }
 
-/// As a server would take it in, within the limits that it has by default.
+/// Loads the mesh as a server with its default limits would.
 fn checked(args: &InspectArgs, data: MeshData) -> Result<LoadedMesh, InspectError> {
     let basis = if args.left_handed { Basis::LeftHanded } else { Basis::RightHanded };
     let orientation = if args.as_wound { Orientation::AsWound } else { Orientation::Auto };
@@ -225,7 +226,7 @@ fn checked(args: &InspectArgs, data: MeshData) -> Result<LoadedMesh, InspectErro
 }
 
 fn table(r: &MeshReport) -> String {
-    // One unit for all that has to do with the size. In f64: the difference of two stored coordinates is not rounded to
+    // All sizes share one unit. They are computed in f64: the difference of two stored coordinates is not rounded to
     // f32 again.
     let size_m = [0, 1, 2].map(|i| f64::from(r.box_max_m[i]) - f64::from(r.box_min_m[i]));
     let LengthUnit { name: unit, per_m } = LengthUnit::of(size_m.into_iter().fold(0.0, f64::max));
@@ -282,7 +283,7 @@ fn verdict(r: &MeshReport) -> String {
         n => format!("The winding of {n} triangles was turned."),
     };
     let mut text = format!("{shape}: {rule}. {repair}");
-    // Said, because they are no error: each answers like the segment or point that it is.
+    // Degenerate triangles are mentioned because they are no error: each answers like the segment or point that it is.
     if r.degenerate_triangles > 0 {
         text += &format!(" {} triangles have no area and are kept.", r.degenerate_triangles);
     }
@@ -366,7 +367,8 @@ mod tests {
         fs::remove_file(&closed_args.file).expect("an own file");
     }
 
-    /// Split vertices are joined and leave nothing to fill; what only its own mirror image would close is left alone.
+    /// Split vertices are joined and leave nothing to fill; a mesh that only its own mirror image would close stays
+    /// open.
     #[test]
     fn no_advice_mirrors_a_mesh() {
         let mut random = Random::new(2);

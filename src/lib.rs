@@ -2,13 +2,12 @@
 //!
 //! Layer 0 is [`geometry`], [`mesh_io`], [`oracle`] and [`time_left`]; layer 1 the [`index`], the [`sdf`], the [`bvh`],
 //! [`ccd`] and [`coupling`], and the [`surface`] above the index; layer 2 the [`scene`]; layer 3 the [`proxy`], and
-//! beside the surface the [`servo`], which runs at the device. That is the engine:
-//! feature `engine`, plain synchronous code. Layer 4 is around it: the contract ([`proto`]), the [`client`], the
-//! [`service`] with its [`config`] and [`store`], and the tools of the command line ([`load`], [`inspect`],
-//! [`doctor`], [`scene_files`], [`plan`], [`replay`]). Each layer knows only what lies below it; clocks, sockets and threads begin in
-//! layer 4.
+//! next to the surface the [`servo`], which runs at the device. These layers are the engine: feature `engine`, plain
+//! synchronous code. Layer 4 surrounds it: the contract ([`proto`]), the [`client`], the [`service`] with its
+//! [`config`] and [`store`], and the tools of the command line ([`load`], [`inspect`], [`doctor`], [`scene_files`],
+//! [`plan`], [`replay`]). Each layer knows only the layers below it; clocks, sockets and threads begin in layer 4.
 
-// Unit tests count what parts of a tick allocate that nobody outside can reach.
+// Unit tests count the allocations of those parts of a tick that no external test can reach.
 #[cfg(test)]
 #[path = "../tests/allocation/counting.rs"]
 #[allow(dead_code, reason = "the allocation test does more by it")]

@@ -1,10 +1,11 @@
-//! `palpate demo` and `palpate load`: paced haptic clients over real gRPC, and what they saw.
+//! `palpate demo` and `palpate load`: paced haptic clients over real gRPC, and a report of their measurements.
 //!
-//! Times count from the instant at which a tick should have been sent, however late it was (no
-//! coordinated omission). Each client is one thread that paces, sends and reads; the deformation has
-//! another, with its own connection; a third only measures how late this machine wakes it.
+//! A tick's time counts from the instant at which the tick should have been sent, however late it was sent (no
+//! coordinated omission). Each client is one thread that paces, sends and reads. Another thread, with its own
+//! connection, deforms the tissue; a third thread only measures how late this machine wakes it.
 //!
-//! Of the server it knows the contract and the command line: its own server is a child process, `palpate serve`.
+//! This module knows the contract and the command line, not the server's code: its own server is a child process,
+//! `palpate serve`.
 
 pub mod clients;
 pub mod error;
@@ -31,12 +32,12 @@ use crate::os::{interrupt::Interrupt, stdout::print};
 /// Runs `palpate demo`.
 ///
 /// # Errors
-/// When something does not run, or when an answer was wrong or missing. Not when ticks were late: that may be this
-/// machine's doing.
+/// Returns an error if something does not run, or if an answer was wrong or missing. Late ticks are no error, because
+/// this machine may have caused them.
 pub fn demo(args: &DemoArgs) -> Result<(), LoadError> {
     let run = LoadRun::of_demo(args)?;
     let report = match run_and_report(&run, &args.run) {
-        // It has no other end.
+        // A guided run ends only by an interrupt.
         Err(LoadError::Interrupted) if run.plan.is_guided => return Ok(()),
         reported => reported?.0,
     };
@@ -49,10 +50,10 @@ pub fn demo(args: &DemoArgs) -> Result<(), LoadError> {
 /// Runs `palpate load`.
 ///
 /// # Errors
-/// When something does not run, when fewer than 99 % of the ticks were answered, or when an objective is not
+/// Returns an error if something does not run, if fewer than 99 % of the ticks were answered, or if an objective is not
 /// met.
 pub fn load(args: &LoadArgs) -> Result<(), LoadError> {
-    // Before anything is read or planned: the echo has no tissue and no tool.
+    // The echo runs before anything is read or planned: it has no tissue and no tool.
     if let Some(answer_bytes) = args.echo_server {
         return echo(answer_bytes, Duration::from_micros(args.echo_takes_us));
     }
@@ -75,14 +76,13 @@ pub fn load(args: &LoadArgs) -> Result<(), LoadError> {
     }
 }
 
-/// Runs it, prints the report and writes its files.
+/// Executes the run, prints the report and writes its files.
 #[tokio::main(flavor = "current_thread")]
 async fn run_and_report(
     run: &LoadRun,
     files: &RunArgs,
 ) -> Result<(RunReport, RunOutcome), LoadError> {
-    // The clients pace on threads and runtimes of their own, so one thread is enough for what is only waited for
-    // here.
+    // The clients pace on threads and runtimes of their own, so this runtime only waits and needs one thread.
     let mut interrupt = Interrupt::catch()?;
     let outcome = run.run(&mut interrupt).await?;
     let mut report = RunReport::of(&outcome.measured, run.plan.deadline, &run.plan.force_path());
@@ -90,12 +90,12 @@ async fn run_and_report(
     let tally = &outcome.measured.tally;
     report.objective = run.objective.as_ref().map(|o| ObjectiveVerdict::of(o, tally));
     print(&(heading(&run.plan, &outcome.server) + "\n" + &report.table()))?;
-    // Kept until the verdict is printed: a file that cannot be written must not hide what the run has shown.
+    // The result is held until the verdict is printed: a file that cannot be written must not hide the verdict.
     let written = files::write(files, &report, &run.plan, &outcome);
     print(&report.said())?;
     written?;
     match outcome.ending {
-        // An interrupted run is reported too, but its exit code must not look like that of a whole one.
+        // An interrupted run prints a report too, but its exit code must differ from that of a complete run.
         Ending::Interrupted => Err(LoadError::Interrupted),
         Ending::Done => Ok((report, outcome)),
     }
@@ -107,13 +107,13 @@ async fn capacity(run: &mut LoadRun) -> Result<(), LoadError> {
 }
 
 #[tokio::main]
-// A thread for each core, as the server has by default: on one thread the echo would itself be what many clients wait
-// for.
+// The echo has one thread per core, the server's default: on one thread the echo itself would become the bottleneck of
+// many clients.
 async fn echo(answer_bytes: usize, takes: Duration) -> Result<(), LoadError> {
     Ok(clients::echo::serve(answer_bytes, takes).await?)
 }
 
-/// What was run, above what was measured.
+/// Returns the description of the run that is printed above its measurements.
 fn heading(plan: &Plan, server: &str) -> String {
     let mut text = String::new();
     row(&mut text, "run", &plan.line(server));

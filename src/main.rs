@@ -20,7 +20,7 @@ use tokio::runtime;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Haptic collision for virtual surgery: where instruments touch soft tissue, a thousand times a second.
+/// Haptic collision for virtual surgery: the contacts of instruments with soft tissue, a thousand times a second.
 #[derive(Parser)]
 #[command(version, long_version = VERSION.as_str(), arg_required_else_help = true)]
 struct CommandLine {
@@ -34,28 +34,28 @@ enum Command {
     Serve(SettingArgs),
     /// Check settings and print them.
     Config(ConfigArgs),
-    /// See it work: an instrument against an organ that deforms, at 1 kHz over gRPC, and what it measured.
+    /// Show a demonstration: an instrument against an organ that deforms, at 1 kHz over gRPC, with measurements.
     Demo(DemoArgs),
-    /// Drive a server with paced haptic clients and report what they saw.
+    /// Drive a server with paced haptic clients and report the measurements.
     Load(Box<LoadArgs>),
     /// Check a mesh file and report what a scene would make of it.
     Inspect(InspectArgs),
-    /// Say what this machine can promise a 1 kHz loop.
+    /// Report this machine's fitness for a 1 kHz loop.
     Doctor(DoctorArgs),
     /// Look at the scenes that a server has kept, and carry them elsewhere.
     Scenes(ScenesArgs),
-    /// Say how many machines a number of scenes needs, and play failures and upgrades on them.
+    /// Compute how many machines a number of scenes needs, and simulate failures and upgrades on them.
     Plan(Box<PlanArgs>),
-    /// Play a recording through the engine, and say where an answer is another than then.
+    /// Replay a recording through the engine, and report where an answer differs.
     Replay(ReplayArgs),
-    /// Print the licences of the software of others that this program contains.
+    /// Print the licences of the third-party software that this program contains.
     Licenses,
 }
 
 /// Written by `.ci/third_party`.
 const THIRD_PARTY: &str = include_str!("../THIRD-PARTY.txt");
 
-/// How long what is under way may go on after the server has ended.
+/// Time limit for work under way after the server has ended.
 const ENDING_MAX: Duration = Duration::from_secs(1);
 
 /// The version and the optional features of this build.
@@ -108,18 +108,18 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
 
 fn serve(config: &Config) -> Result<(), Box<dyn Error>> {
     os::heap::share();
-    // One runtime for all streams, a thread a core. One thread alone gave p50 of eight clients 785 to 1,119 us
-    // instead of 755 to 841. Two servers of one thread, each on a core of its own, had 1,067 to 1,224 us where one
-    // server of two threads had 759 to 908: what waits for a busy core cannot go to the other.
+    // A single runtime serves all streams, a thread per core. A single thread gave p50 of eight clients 785 to 1,119 us
+    // instead of 755 to 841. Two servers of one thread, each on a core of its own, had 1,067 to 1,224 us, one server of
+    // two threads 759 to 908: work that waits for a busy core cannot go to the other.
     let mut runtime = runtime::Builder::new_multi_thread();
     if config.runtime.threads > 0 {
         runtime.worker_threads(config.runtime.threads);
     }
-    // A worker that always has something to do looks at sockets after so many polls, of which one may be a tick of
-    // milliseconds; after the default of 61 a client waited a quarter of a second beside two streams of such ticks.
+    // A worker that always has work looks at sockets after this many polls, one of which may be a tick of milliseconds;
+    // at the default of 61 a client waited a quarter of a second next to two streams of such ticks.
     runtime.event_interval(4);
     let runtime = runtime.enable_all().build()?;
-    // In the runtime: traces, where they are built in, are sent from it.
+    // The log starts in the runtime: traces, if they are built in, are sent from it.
     let log = runtime.block_on(async { service::log::start(&config.log) });
     let served = runtime.block_on(service::run(config));
     log.end();

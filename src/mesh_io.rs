@@ -1,9 +1,8 @@
 //! Mesh file formats, from bytes to unchecked arrays.
 //!
-//! The bytes come from strangers. A reader never takes memory on the word of a header: what a count
-//! needs at least is compared with the bytes that are there first. It refuses what cannot be read and
-//! says where; whether the arrays make a mesh is for [`crate::geometry::mesh::load`] to judge, the same
-//! for all formats.
+//! File bytes are untrusted. A reader never allocates memory by a header's word: the least size of a declared count is
+//! first compared with the bytes present. A reader rejects files that it cannot read and reports the position;
+//! [`crate::geometry::mesh::load`] checks whether the arrays make a mesh, by identical rules for all formats.
 
 mod obj;
 mod off;
@@ -38,12 +37,12 @@ pub enum MeshFormat {
 }
 
 impl MeshFormat {
-    /// By the usual file extension, without its dot, in any case.
+    /// Format of a usual file extension, without its dot, in any case.
     ///
     /// # Errors
-    /// When it is none of these formats'.
+    /// Returns an error if the extension belongs to none of these formats.
     pub fn from_extension(extension: &str) -> Result<MeshFormat, UnknownFormat> {
-        // By name and not by content: a PLY header may be in an STL comment, and the sender knows.
+        // Chosen by name and not by content: a PLY header may be in an STL comment, and the sender knows the format.
         match extension.to_ascii_lowercase().as_str() {
             "obj" => Ok(MeshFormat::Obj),
             "stl" => Ok(MeshFormat::Stl),
@@ -54,18 +53,18 @@ impl MeshFormat {
         }
     }
 
-    /// By the extension of a file's name.
+    /// Format of a file name's extension.
     ///
     /// # Errors
-    /// When it has none, or one of another format.
+    /// Returns an error if the name has no extension, or the extension of another format.
     pub fn from_path(path: &Path) -> Result<MeshFormat, UnknownFormat> {
-        // A name that is not UTF-8 is refused with what of it can be shown.
+        // A name that is not UTF-8 is rejected with the part of it that can be shown.
         let extension = path.extension().map(|e| e.to_string_lossy()).unwrap_or_default();
         MeshFormat::from_extension(&extension)
     }
 }
 
-/// A file extension that names no format that can be read.
+/// A file extension that names no readable format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown mesh format {got:?}, expected obj, stl, ply, off or vtk")]
 pub struct UnknownFormat {
@@ -73,13 +72,13 @@ pub struct UnknownFormat {
     pub got: String,
 }
 
-/// Reads a whole file. Polygons become triangles between their corners, also where they are not convex; vertices keep the
-/// file's numbers (STL has none: there they are numbered as they first appear). What is read takes at most
+/// Reads a whole file. Polygons, convex or not, become triangles between their corners; vertices keep the file's
+/// numbers (STL has none: its vertices are numbered as they first appear). The result takes at most
 /// [`READ_BYTES_PER_BYTE`] times the file's size, or [`READ_BYTES_MIN`] bytes.
 ///
 /// # Errors
-/// The first damage met, or more triangles than that memory holds. NaN, infinities and vertex numbers beyond the last are mostly not damage here:
-/// the validator refuses them.
+/// The first damage met, or more triangles than that memory holds. NaN, infinities and vertex numbers beyond the last
+/// are mostly not damage here: the validator rejects them.
 pub fn read(bytes: &[u8], format: MeshFormat) -> Result<MeshData, MeshReadError> {
     let bytes = without_mark(bytes, format);
     match format {
@@ -91,10 +90,11 @@ pub fn read(bytes: &[u8], format: MeshFormat) -> Result<MeshData, MeshReadError>
     }
 }
 
-/// Some editors put a byte order mark before a text: the first word would be another with it, and an OBJ's first vertex lost.
+/// Removes the byte order mark that some editors put before a text: with it the first word would differ, and an OBJ's
+/// first vertex would be lost.
 fn without_mark(bytes: &[u8], format: MeshFormat) -> &[u8] {
     match bytes.strip_prefix(b"\xEF\xBB\xBF") {
-        // A binary STL begins with 80 bytes of anything.
+        // A binary STL begins with 80 arbitrary bytes.
         Some(text) if format != MeshFormat::Stl || text.starts_with(b"solid") => text,
         _ => bytes,
     }

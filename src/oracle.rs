@@ -1,7 +1,8 @@
-//! The slow truth that tests and benchmarks compare with, and generated shapes.
+//! Slow reference results for tests and benchmarks, and generated shapes.
 //!
-//! Truth is computed in `f64` or exactly, by formulas that the engine does not use. [`shapes`] and [`Random`] are not
-//! for tests alone: the demo, its load and its pictures make their meshes with them, so they are part of the product.
+//! References are computed in `f64` or exactly, by formulas that the engine does not use. [`shapes`] and [`Random`]
+//! serve more than tests: the demo, its load and its pictures generate their meshes with them, so they are part of the
+//! product.
 
 pub mod brute_force;
 pub mod ccd_queries;

@@ -1,6 +1,6 @@
-//! What differs between operating systems: a file is one noun, with Unix's way of it and that of Windows.
+//! Differences between operating systems: each file covers one subject, with its Unix and Windows implementations.
 //!
-//! Nothing here decides anything: what a signal, a limit or a priority is for, its caller knows.
+//! These modules make no decisions: their callers know the purpose of a signal, a limit or a priority.
 
 pub mod boot_clock;
 pub mod child;

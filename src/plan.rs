@@ -1,8 +1,8 @@
-//! Layer 4: `palpate plan`, how many machines a number of scenes needs, and what happens to the scenes there.
+//! Layer 4: `palpate plan` computes how many machines a number of scenes needs, and simulates the scenes on them.
 //!
-//! `sizing` counts machines, from figures that were measured (`figure`) and a workload that is told; `queueing` has the
-//! closed forms. `simulation` plays scenes on that many machines through failures and upgrades. Nothing here measures,
-//! waits or connects: the same arguments give the same text.
+//! `sizing` counts machines from measured figures (`figure`) and a given workload; `queueing` has the closed forms.
+//! `simulation` runs scenes on that many machines through failures and upgrades. This module measures nothing, waits
+//! for nothing and connects to nothing: equal arguments give equal text.
 
 mod arguments;
 mod figure;
@@ -21,10 +21,10 @@ use report::PlanReport;
 use simulation::Simulation;
 use sizing::Sizing;
 
-/// Runs `palpate plan`; what it gives is to be printed.
+/// Runs `palpate plan` and returns the text to print.
 ///
 /// # Errors
-/// When one scene is more than one machine carries.
+/// Returns an error if one scene exceeds the capacity of one machine.
 pub fn run(args: &PlanArgs) -> Result<String, SizingError> {
     let sizing = Sizing::of(&args.workload, &args.machine)?;
     let simulation = args.simulate.map(|scenes| {

@@ -1,4 +1,4 @@
-//! Layer 4: `palpate replay`, which plays a recording through the engine and says where an answer is another than then.
+//! Layer 4: `palpate replay`, which replays a recording through the engine and reports where an answer differs.
 
 mod summary;
 mod watched;
@@ -25,12 +25,12 @@ use crate::{
 /// The arguments of `palpate replay`.
 #[derive(Args)]
 pub struct ReplayArgs {
-    /// A recording: of `palpate serve --record` or `palpate demo --record`.
+    /// Recording of `palpate serve --record` or `palpate demo --record`.
     file: PathBuf,
-    /// Stop each haptic loop behind this sequence.
+    /// Stop each haptic loop after this sequence.
     #[arg(long, value_name = "SEQ")]
     until: Option<u64>,
-    /// Print the tick of this sequence, its recorded answer and the one that it gets now.
+    /// Print the tick of this sequence, its recorded answer and its answer now.
     #[arg(long, value_name = "SEQ")]
     dump: Option<u64>,
     /// Recorded seconds in one second; 1 is real time [default: as fast as it goes].
@@ -39,10 +39,10 @@ pub struct ReplayArgs {
     /// Haptic loops that are replayed at a time [default: one for each core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Only with the instructions that every processor has, as a server with runtime.wide_instructions = false.
+    /// Use only instructions that every processor has, as a server with runtime.wide_instructions = false.
     #[arg(long)]
     narrow: bool,
-    /// Folder whose built distance fields are used and added to; the server's own default when it is left out.
+    /// Folder whose built distance fields are used and added to [default: the server's own].
     #[arg(long, env = "PALPATE_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -55,24 +55,24 @@ impl ReplayArgs {
     }
 }
 
-/// Why the exit code is none of success.
+/// A replay failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayFailed {
-    /// It is no recording, or a damaged one.
+    /// The file is no recording, or a damaged one.
     #[error("{}: {source}", file.display())]
     File {
-        /// Which.
+        /// File as given.
         file: PathBuf,
-        /// Why not.
+        /// Reason.
         source: ReplayError,
     },
-    /// There is nothing to show it in.
+    /// There is no live view to show the recording in.
     #[error(transparent)]
     LiveView(#[from] LiveViewError),
-    /// It could not be shown.
+    /// The recording could not be shown.
     #[error(transparent)]
     Watch(#[from] WatchFailed),
-    /// What was shown cannot be told.
+    /// The result cannot be printed.
     #[error("cannot print what was shown: {0}")]
     Print(#[from] io::Error),
     /// The tick to print was not played.
@@ -80,23 +80,23 @@ pub enum ReplayFailed {
         "no haptic loop was played with a tick of sequence {sequence}, expected one of the recording (--dump)"
     )]
     NoTick {
-        /// As given.
+        /// Sequence as given.
         sequence: u64,
     },
-    /// An answer is another than then.
+    /// An answer differs from the recording.
     #[error("answers differ from the recorded ones")]
     Differs,
 }
 
-/// Of the cache of fields, should it have to be made: as a server's.
+/// Limit of the cache of fields if it has to be created: a server's default.
 const FIELDS_BYTES_MAX: u64 = 4 << 30;
 /// Slower or faster makes no sense, and could not be paced.
 const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
 
-/// Replays a file and prints what that has shown.
+/// Replays a file and prints the result.
 ///
 /// # Errors
-/// When it cannot be replayed, or an answer differs.
+/// Returns an error if the file cannot be replayed, or if an answer differs.
 pub fn run(args: &ReplayArgs) -> Result<(), ReplayFailed> {
     if args.narrow {
         use_narrow();
@@ -112,7 +112,7 @@ pub fn run(args: &ReplayArgs) -> Result<(), ReplayFailed> {
         show_in: None,
     };
     if let Some(place) = args.live_view.place()? {
-        // Also before anybody looks: a wrong file is told at once.
+        // The file is checked before anybody watches: a wrong file fails at once.
         Recording::open(&args.file).map_err(|error| args.failed(error.into()))?;
         return Ok(watch(args.file.clone(), options, cache, place)?);
     }

@@ -1,11 +1,11 @@
-//! Layer 2: scenes of tissues and tools, and what a tick answers about them.
+//! Layer 2: scenes of tissues and tools, and the answers of ticks about them.
 //!
 //! A [`Scene`] holds deformable tissues ([`tissue`]) and rigid tools ([`tool`]). A haptic loop asks it a thousand times
-//! a second what its tools touch ([`tick`]); what one tick leaves for the next is in `coherence`. Beside the ticks
-//! there are distances of many points at once ([`query`]) and contacts of tissues with themselves
-//! ([`self_collision`]). What of a scene can outlive its process is in [`saved`].
+//! a second what its tools touch ([`tick`]); `coherence` keeps results of one tick for the next. Apart from ticks, the
+//! scene measures distances of many points at once ([`query`]) and finds contacts of tissues with themselves
+//! ([`self_collision`]). [`saved`] holds the parts of a scene that can outlive its process.
 //!
-//! All mutable state of the engine is here, and no clock, socket or thread: time comes in as nanoseconds of the
+//! All mutable state of the engine is here, and no clock, socket or thread: time is an argument, in nanoseconds of the
 //! caller's monotonic clock. Ticks read published revisions and never wait for a writer.
 
 mod coherence;
@@ -54,7 +54,7 @@ struct NextIds {
     tool: u32,
 }
 
-/// Why a scene refused a tissue or tool.
+/// Errors of adding, removing and looking up tissues and tools.
 #[derive(Debug, thiserror::Error)]
 pub enum SceneError {
     /// The name is taken.
@@ -62,7 +62,7 @@ pub enum SceneError {
     NameTaken {
         /// "tissue" or "tool".
         kind: &'static str,
-        /// The name asked for.
+        /// Requested name.
         name: String,
     },
     /// The scene is full.
@@ -70,21 +70,21 @@ pub enum SceneError {
     Full {
         /// "tissue" or "tool".
         kind: &'static str,
-        /// The configured limit.
+        /// Configured limit.
         limit: usize,
     },
-    /// No such tissue or tool, or not any more.
+    /// The tissue or tool does not exist, or no longer exists.
     #[error("the scene has no {kind} {id}")]
     Unknown {
         /// "tissue" or "tool".
         kind: &'static str,
-        /// The id asked for.
+        /// Requested id.
         id: u32,
     },
 }
 
 impl Scene {
-    /// An empty scene.
+    /// Creates an empty scene.
     pub fn new(id: String, limits: Limits) -> Scene {
         Scene {
             id,
@@ -95,22 +95,22 @@ impl Scene {
         }
     }
 
-    /// As the client chose it.
+    /// Returns the id that the client chose.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What the scene may hold.
+    /// Returns the limits of the scene.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// All tissues, ordered by id.
+    /// Returns all tissues, ordered by id.
     pub fn tissues(&self) -> arc_swap::Guard<Arc<Vec<Arc<Tissue>>>> {
         self.tissues.load()
     }
 
-    /// The tissues that are forbidden regions, ordered by id, into a buffer that keeps its room.
+    /// Writes the tissues that are forbidden regions, ordered by id, to a buffer that keeps its capacity.
     pub fn forbidden_regions(&self, into: &mut Vec<TissueId>) {
         into.clear();
         let tissues = self.tissues();
@@ -118,20 +118,20 @@ impl Scene {
         into.extend(forbidden.map(|tissue| tissue.id()));
     }
 
-    /// All tools, ordered by id.
+    /// Returns all tools, ordered by id.
     pub fn tools(&self) -> arc_swap::Guard<Arc<Vec<Arc<Tool>>>> {
         self.tools.load()
     }
 
     /// # Errors
-    /// [`SceneError::Unknown`].
+    /// Returns [`SceneError::Unknown`] if the scene has no such tissue.
     pub fn tissue(&self, id: TissueId) -> Result<Arc<Tissue>, SceneError> {
         let unknown = SceneError::Unknown { kind: "tissue", id: id.0 };
         self.tissues().iter().find(|t| t.id() == id).cloned().ok_or(unknown)
     }
 
     /// # Errors
-    /// [`SceneError::Unknown`].
+    /// Returns [`SceneError::Unknown`] if the scene has no such tool.
     pub fn tool(&self, id: ToolId) -> Result<Arc<Tool>, SceneError> {
         let unknown = SceneError::Unknown { kind: "tool", id: id.0 };
         self.tools().iter().find(|t| t.id == id).cloned().ok_or(unknown)
@@ -140,7 +140,7 @@ impl Scene {
     /// Indexes a mesh and adds it. `now_ns`: the caller's monotonic clock.
     ///
     /// # Errors
-    /// When the name is taken or the scene is full; nothing is added then.
+    /// Returns an error if the name is taken or the scene is full; nothing is added then.
     pub fn add_tissue(
         &self,
         name: &str,
@@ -151,10 +151,11 @@ impl Scene {
         self.add_tissue_of_kind((name, TissueKind::Tissue), mesh, options, now_ns)
     }
 
-    /// The same for a tissue of any kind.
+    /// Adds a tissue of any kind, as [`Scene::add_tissue`] does.
     ///
     /// # Errors
-    /// As [`Scene::add_tissue`].
+    ///
+    /// Returns the errors of [`Scene::add_tissue`].
     pub fn add_tissue_of_kind(
         &self,
         (name, kind): (&str, TissueKind),
@@ -162,21 +163,21 @@ impl Scene {
         options: TissueOptions,
         now_ns: u64,
     ) -> Result<Arc<Tissue>, SceneError> {
-        // Indexing takes long, so it is done before anybody has to wait for the lock.
+        // Indexing takes long, so it is done before the lock is taken.
         self.put_tissue(Tissue::new((name.to_owned(), kind), mesh, options, now_ns))
     }
 
     /// Adds a tissue that is indexed already.
     ///
     /// # Errors
-    /// As [`Scene::add_tissue`].
+    /// Returns the errors of [`Scene::add_tissue`].
     pub fn put_tissue(&self, tissue: Tissue) -> Result<Arc<Tissue>, SceneError> {
         let mut ids = self.ids.lock();
         let tissues = self.tissues.load_full();
         let names = tissues.iter().map(|t| t.name());
         check_room("tissue", tissue.name(), names, self.limits.tissues_per_scene)?;
         let tissue = Arc::new(tissue.with_id(TissueId(ids.tissue)));
-        // An id is never given twice: what refers to a removed tissue must not find another one.
+        // An id is never given twice: a reference to a removed tissue must not find another one.
         ids.tissue += 1;
         debug_assert!(tissues.is_sorted_by_key(|t| t.id()), "tissues are ordered by id");
         self.tissues.store(Arc::new(tissues.iter().chain([&tissue]).cloned().collect()));
@@ -188,15 +189,15 @@ impl Scene {
     /// Adds a tool.
     ///
     /// # Errors
-    /// When the name is taken or the scene is full; nothing is added then.
+    /// Returns an error if the name is taken or the scene is full; nothing is added then.
     pub fn add_tool(&self, parts: ToolParts) -> Result<Arc<Tool>, SceneError> {
         self.put_tool(Tool::new(parts))
     }
 
-    /// Adds a tool that is made already.
+    /// Adds a tool that was created before.
     ///
     /// # Errors
-    /// As [`Scene::add_tool`].
+    /// Returns the errors of [`Scene::add_tool`].
     pub fn put_tool(&self, mut tool: Tool) -> Result<Arc<Tool>, SceneError> {
         let mut ids = self.ids.lock();
         let tools = self.tools.load_full();
@@ -214,7 +215,7 @@ impl Scene {
         Ok(tool)
     }
 
-    /// Adds a tool that another copy of this scene has, with its id there.
+    /// Adds a tool of another copy of this scene, with its id there.
     pub fn share_tool(&self, tool: Arc<Tool>) {
         let mut ids = self.ids.lock();
         debug_assert!(tool.id.0 >= ids.tool, "{:?} was there before", tool.id);
@@ -223,10 +224,10 @@ impl Scene {
         self.tools.store(Arc::new(tools.iter().chain([&tool]).cloned().collect()));
     }
 
-    /// The id that a tissue of that name would get now.
+    /// Returns the id that a tissue of that name would get now.
     ///
     /// # Errors
-    /// As [`Scene::add_tissue`].
+    /// Returns the errors of [`Scene::add_tissue`].
     pub fn next_tissue(&self, name: &str) -> Result<TissueId, SceneError> {
         let ids = self.ids.lock();
         let tissues = self.tissues();
@@ -235,31 +236,31 @@ impl Scene {
         Ok(TissueId(ids.tissue))
     }
 
-    /// The id that a tool of that name would get now.
+    /// Returns the id that a tool of that name would get now.
     ///
     /// # Errors
-    /// As [`Scene::add_tool`].
+    /// Returns the errors of [`Scene::add_tool`].
     pub fn next_tool(&self, name: &str) -> Result<ToolId, SceneError> {
         let ids = self.ids.lock();
         self.check_room_for_tool(name)?;
         Ok(ToolId(ids.tool))
     }
 
-    /// Whether a tool of that name could be added now: worth knowing before much work is done for it.
+    /// Checks that a tool of that name could be added now, before much work is done for it.
     ///
     /// # Errors
-    /// As [`Scene::add_tool`].
+    /// Returns the errors of [`Scene::add_tool`].
     pub fn check_room_for_tool(&self, name: &str) -> Result<(), SceneError> {
         let tools = self.tools();
         check_room("tool", name, tools.iter().map(|t| &*t.name), self.limits.tools_per_scene)
     }
 
-    /// Takes a tissue out of the scene. A tick that has its revision already still answers with it.
+    /// Removes a tissue from the scene. A tick that already has its revision still answers with it.
     ///
     /// # Errors
-    /// [`SceneError::Unknown`].
+    /// Returns [`SceneError::Unknown`] if the scene has no such tissue.
     pub fn remove_tissue(&self, id: TissueId) -> Result<(), SceneError> {
-        // A change copies the table, changes the copy and stores it: two at a time would lose one.
+        // A change copies the table, changes the copy and stores it: two concurrent changes would lose one.
         let _one_at_a_time = self.ids.lock();
         self.tissue(id)?;
         let rest = self.tissues().iter().filter(|t| t.id() != id).cloned().collect();
@@ -267,10 +268,10 @@ impl Scene {
         Ok(())
     }
 
-    /// Takes a tool out of the scene.
+    /// Removes a tool from the scene.
     ///
     /// # Errors
-    /// [`SceneError::Unknown`].
+    /// Returns [`SceneError::Unknown`] if the scene has no such tool.
     pub fn remove_tool(&self, id: ToolId) -> Result<(), SceneError> {
         let _one_at_a_time = self.ids.lock();
         self.tool(id)?;

@@ -1,5 +1,6 @@
-//! Layer 4: `palpate scenes`, which looks at the scenes of a data folder or of an object store, also while servers have
-//! them, and carries one to another as one file; changes those that no server has; and has running servers hand one over.
+//! Layer 4: `palpate scenes`. The command reads the scenes of a data folder or of an object store, also while servers
+//! have them; exports a scene to one file and imports it elsewhere; changes scenes that no server has; and lets running
+//! servers hand a scene over.
 
 mod claimed;
 
@@ -34,51 +35,51 @@ use crate::store::{
     },
 };
 
-/// What to do with scenes.
+/// Work on stored scenes.
 #[derive(Args)]
 pub struct ScenesArgs {
     #[command(subcommand)]
     what: ScenesCommand,
 }
 
-/// Where the scenes are.
+/// Location of the scenes.
 #[derive(Args)]
 struct StoreArgs {
-    /// Folder of the server; its own default when it is left out.
+    /// Folder of the server [default: the server's own].
     #[arg(long, env = "PALPATE_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// Object store of the servers, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX, and no folder; the
-    /// variables AWS_*, GOOGLE_* or AZURE_* say how it is reached.
+    /// Object store of the servers, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX, instead of a
+    /// folder; the variables AWS_*, GOOGLE_* or AZURE_* configure the access.
     #[arg(long, env = "PALPATE_STORE_URL", value_name = "URL")]
     store_url: Option<String>,
-    /// Plain HTTP also to an object store on another machine.
+    /// Use plain HTTP also to an object store on another machine.
     #[arg(long, env = "PALPATE_STORE_ALLOW_HTTP")]
     allow_http: bool,
 }
 
 #[derive(Subcommand)]
 enum ScenesCommand {
-    /// Name all scenes with what is in them.
+    /// List all scenes with their contents.
     List(StoreArgs),
-    /// Read all files of all scenes; fails when any is damaged.
+    /// Read all files of all scenes; fails if any is damaged.
     Verify(StoreArgs),
-    /// Write each scene anew as it is, without the journals that led there. Damaged ones are left as they are. A folder's are
-    /// not changed while a server has it.
+    /// Rewrite each scene as it is, without the journals that led there. Damaged scenes are left as they are. A
+    /// folder's scenes are not changed while a server has the folder.
     Compact(StoreArgs),
     /// Write a scene into one file.
     Export {
-        /// The scene.
+        /// Id of the scene.
         id: String,
-        /// Where it goes; must not be there yet.
+        /// File to write; must not exist yet.
         file: PathBuf,
         #[command(flatten)]
         store: StoreArgs,
     },
-    /// Add a scene from such a file. To a folder, while no server has it.
+    /// Add a scene from an exported file. A folder must not be a server's at the time.
     Import {
-        /// Where it is.
+        /// File to read.
         file: PathBuf,
-        /// Another id than it had.
+        /// Id to use instead of the exported one.
         #[arg(long)]
         id: Option<String>,
         #[command(flatten)]
@@ -88,15 +89,15 @@ enum ScenesCommand {
     Move(MoveArgs),
 }
 
-/// Which scene goes where, and whom to ask.
+/// Scene to move, its new server, and the server to ask.
 #[derive(Args)]
 struct MoveArgs {
-    /// The scene.
+    /// Id of the scene.
     id: String,
-    /// The server that is to have it, as it tells its address (cluster.address).
+    /// Server that is to have the scene, by the address that it advertises (cluster.address).
     #[arg(long, value_name = "ADDR")]
     to: String,
-    /// Take it from an owner that hangs, with an admin's key. The server that is to have it is asked, and no other one.
+    /// Take the scene from an owner that hangs, with an admin's key. Only the server that is to have it is asked.
     #[arg(long)]
     take_over: bool,
     /// Any server of the folder: host:port, https://host:port or unix:/path.
@@ -106,90 +107,90 @@ struct MoveArgs {
     credentials: Credentials,
 }
 
-/// Why it was not done.
+/// The command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SceneFilesError {
     /// No folder was given, and there is no default.
     #[error("there is no data folder, expected --data-dir")]
     NoFolder,
-    /// A slip in its name would otherwise look as a folder without scenes.
+    /// The folder does not exist. A misspelt name would otherwise look like a folder without scenes.
     #[error("there is no folder {}, expected the data folder of a server", path.display())]
     FolderMissing {
-        /// As given.
+        /// Folder as given.
         path: PathBuf,
     },
-    /// This program knows folders only.
+    /// This program was built without object stores.
     #[cfg(not(feature = "objects"))]
     #[error(
         "--store-url is {url:?}, expected a program that was built with `--features s3`, `gcs` or `azure`"
     )]
     NotBuilt {
-        /// What was asked for.
+        /// Object store as given.
         url: String,
     },
-    /// It cannot be used.
+    /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It cannot be read.
+    /// The store cannot be read.
     #[error("the scenes cannot be listed: {0}")]
     List(#[source] io::Error),
-    /// Nothing to write into a file.
+    /// There is no scene with this id to export.
     #[error("there is no scene {id:?} in {place}, expected one that `palpate scenes list` names")]
     NoScene {
-        /// As given.
+        /// Id as given.
         id: String,
         /// The folder or object store.
         place: String,
     },
-    /// The scene cannot.
+    /// The scene cannot be read.
     #[error("scene {id:?}: {source}")]
     Scene {
-        /// Which.
+        /// Id of the scene.
         id: String,
-        /// Why.
+        /// Reason.
         source: Unreadable,
     },
-    /// There is something wrong with some.
+    /// Some scenes are damaged.
     #[error("damaged:\n{0}")]
     Damaged(String),
     /// A file of a scene cannot be read.
     #[error("{} {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: FileError,
     },
     /// A scene cannot be written.
     #[error("{} cannot be written: {source}", path.display())]
     Write {
-        /// Where.
+        /// Path that cannot be written.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
-    /// It was not handed over.
+    /// The scene was not handed over.
     #[error(transparent)]
     Moved(#[from] ClientError),
-    /// A key or certificate.
+    /// A key or certificate cannot be used.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
-    /// Nothing to connect with.
+    /// No runtime for the connection could be started.
     #[error("cannot connect: {0}")]
     Start(#[source] io::Error),
-    /// No scene can be called that.
+    /// No scene can have this id.
     #[error("no scene can be called {0:?}, expected at most 64 of a-z, 0-9 and '-'")]
     Id(String),
 }
 
-/// Nobody's loop waits for it.
+/// Time limit of a request to the object store; no haptic loop waits for it.
 #[cfg(feature = "objects")]
 const REQUEST_MAX: Duration = Duration::from_secs(10);
 
-/// Does it, and says what was done.
+/// Runs the command, and returns what was done, in words.
 ///
 /// # Errors
-/// When it cannot be done, or would change the scenes of a folder that a server has open.
+/// Returns an error if the command cannot be done, or if it would change the scenes of a folder that a server has open.
 pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
     match &args.what {
         ScenesCommand::List(store) => list(&store.to_read()?),
@@ -201,12 +202,12 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
     }
 }
 
-/// Whether a server goes on with the scenes cannot be seen without taking its lock, which may be in the way of one that
-/// starts: so this is said of every look.
+/// Note that follows every reading command. A server that goes on with the scenes can be detected only by taking its
+/// lock, which might block a server that starts.
 const MOMENT: &str = "read as of now; a server that has the scenes goes on with them";
 
 impl StoreArgs {
-    /// Without a lock; a folder has to be there.
+    /// Opens the store without a lock; a folder must exist.
     fn to_read(&self) -> Result<SceneStore, SceneFilesError> {
         if let Some(objects) = self.objects()? {
             return Ok(objects);
@@ -218,13 +219,13 @@ impl StoreArgs {
         Ok(SceneStore::to_read(&path))
     }
 
-    /// With a lock where there are scenes: in a folder without any nothing is made.
+    /// Opens the store with a lock if it has scenes: in a folder without scenes nothing is created.
     fn to_compact(&self) -> Result<SceneStore, SceneFilesError> {
         let looked_at = self.to_read()?;
         if ids(&looked_at)?.is_empty() { Ok(looked_at) } else { self.to_add() }
     }
 
-    /// With a lock; a folder is made where there is none.
+    /// Opens the store with a lock; a missing folder is created.
     fn to_add(&self) -> Result<SceneStore, SceneFilesError> {
         match self.objects()? {
             Some(objects) => Ok(objects),
@@ -236,9 +237,9 @@ impl StoreArgs {
         self.data_dir.clone().or_else(default_data_dir).ok_or(SceneFilesError::NoFolder)
     }
 
-    /// The object store, where one is named.
+    /// Returns the object store, if one is named.
     fn objects(&self) -> Result<Option<SceneStore>, SceneFilesError> {
-        // As in a server's settings, an empty one is none.
+        // An empty URL is none, as in a server's settings.
         let Some(url) = self.store_url.clone().filter(|url| !url.is_empty()) else {
             return Ok(None);
         };
@@ -253,7 +254,7 @@ impl StoreArgs {
     }
 }
 
-/// The scenes that are there.
+/// Returns the ids of the existing scenes.
 fn ids(store: &SceneStore) -> Result<Vec<String>, SceneFilesError> {
     let mut there = Vec::new();
     for id in store.ids().map_err(SceneFilesError::List)? {
@@ -274,7 +275,7 @@ fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
         }
         let mut client = Client::connect(&server).await?;
         let moved = client.move_scene(&args.id, &args.to).await?;
-        // The new owner takes it in now, and not when its clients come.
+        // This call lets the new owner load the scene now, and not when its clients come.
         client.scene(&args.id).await?;
         Ok::<_, ClientError>(moved)
     })?;
@@ -293,12 +294,12 @@ fn list(store: &SceneStore) -> Result<String, SceneFilesError> {
     Ok(or_none(said, store) + MOMENT + "\n")
 }
 
-/// What is said of the scenes, or that there are none.
+/// Returns the text about the scenes, or a line that there are none.
 fn or_none(said: String, store: &SceneStore) -> String {
     if said.is_empty() { format!("no scenes in {}\n", store.shown("")) } else { said }
 }
 
-/// What a look at a scene's files gives now; `None` when it was deleted since it was listed.
+/// Reads a scene's files; returns `None` if the scene was deleted since it was listed.
 fn looked_at<T>(
     store: &SceneStore,
     id: &str,
@@ -306,7 +307,7 @@ fn looked_at<T>(
 ) -> Option<Result<T, Unreadable>> {
     let folder = store.folder(id);
     let found = look(&folder);
-    // Of a folder that gives no answer the look says why.
+    // If the folder does not answer, the reading reports why.
     let is_gone =
         || matches!(folder.is_there(), Ok(false)) || matches!(store.is_deleted(id), Ok(true));
     (found.is_ok() || !is_gone()).then_some(found)
@@ -370,7 +371,7 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
             Ok(found) if found.damage.is_empty() => {
                 let failed = |source| not_written(store, &id, source);
                 let before = folder.bytes().map_err(failed)?;
-                // Twice: two snapshots are kept, and the older one has the journals since.
+                // The scene is written twice: two snapshots are kept, and the older one has the journals since.
                 let anew = |epoch, check_newest: &dyn Fn() -> io::Result<()>| {
                     let mut found = folder.read_live().map_err(io::Error::other)?;
                     for _ in 0..2 {
@@ -402,7 +403,7 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
     }
 }
 
-/// The folder of a file, and its name there.
+/// Returns the folder of a file, and its name there.
 fn beside(file: &Path) -> (FolderPlace, String) {
     // The parent of a bare name is the empty path, which no system opens.
     let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -429,7 +430,7 @@ fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, S
         shared.add(&kept).map_err(failed)?;
         return Ok(format!("{id}: added\n"));
     }
-    // A folder is not renamed over another: that there is one is a refusal.
+    // A folder is not renamed over another: an existing one is refused.
     if store.folder(id).is_there().map_err(failed)? {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }

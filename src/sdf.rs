@@ -1,16 +1,16 @@
-//! Source 002: the signed distance of a rigid link as a tree of grids, every answer with its interval.
+//! Source 002: the signed distance of a rigid link as a tree of grids; every result has an interval.
 //!
-//! Patent publication of Shenzhen Huaquejing Medical (Wang, Wu), 2023-11: an octree by vertex count, empty
-//! exterior leaves deleted, neighbouring leaves of like complexity merged into subspaces, one grid each.
-//! Where we differ: a leaf is empty only when no triangle meets its box; a deleted leaf keeps the distances of its
-//! corners, so that it still answers; a cell interpolates only where a bound proves that to be good enough, and near
-//! the surface it answers exactly from the few triangles that can be nearest.
+//! Patent publication of Shenzhen Huaquejing Medical (Wang, Wu), 2023-11: an octree by vertex count, empty exterior
+//! leaves deleted, neighbouring leaves of similar complexity merged into subspaces, one grid each. Differences from the
+//! source: a leaf is empty only if no triangle meets its box; a deleted leaf keeps the distances of its corners, so
+//! that it still gives a result; a cell interpolates only if a bound proves that to be good enough, and near the
+//! surface its result is exact, from the few triangles that can be nearest.
 //!
 //! The interval rests on three facts: distance is 1-Lipschitz; outside a ball of radius r around every surface point
 //! its second derivatives are at most 1/r, so interpolation overshoots by at most sum(h^2) / (8 r); and the
 //! distance to any single triangle is convex, so its interpolation never falls below it.
 //!
-//! `sdf` does not know what a tool is, nor who finds exact distances: its caller gives it a search ([`Exact`]).
+//! `sdf` depends neither on tools nor on the source of exact distances: its caller passes a search ([`Exact`]).
 
 mod build;
 mod candidate_lists;

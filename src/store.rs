@@ -1,4 +1,4 @@
-//! Layer 4: what outlives the process, under one data directory; scenes can be in an object store instead.
+//! Layer 4: persistent data under one data directory; scenes can be in an object store instead.
 
 pub mod field_cache;
 pub mod lease;
@@ -9,8 +9,8 @@ use std::{env, path::PathBuf};
 
 pub use field_cache::{FieldCache, FieldKey, FieldOrigin};
 
-/// Where a server keeps its data when nobody says: `$XDG_DATA_HOME/palpate`, else
-/// `$HOME/.local/share/palpate`, else nowhere. Relative paths do not count, as the XDG rules have it.
+/// Returns the default data directory: `$XDG_DATA_HOME/palpate`, else `$HOME/.local/share/palpate`, else `None`.
+/// Relative paths are ignored, as the XDG rules require.
 pub fn default_data_dir() -> Option<PathBuf> {
     let folder = |name| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let home = || Some(folder("HOME")?.join(".local/share"));

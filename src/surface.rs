@@ -1,4 +1,4 @@
-//! A mesh with its index and its sign. A tissue is one, and so is a link.
+//! Surfaces: a mesh with its index and its inside/outside rule. Each tissue and each link has one.
 
 mod crossing_search;
 mod normal_side;
@@ -31,7 +31,7 @@ use normal_side::NormalSide;
 pub use tracked_point::TrackedPoint;
 use winding::counted_winding;
 
-/// A triangle mesh that answers distances, and stays able to while it is deformed and cut.
+/// A triangle mesh that answers distance queries and stays up to date while it is deformed and cut.
 #[derive(Clone, Debug)]
 pub struct Surface {
     mesh: TriangleMesh,
@@ -43,34 +43,34 @@ pub struct Surface {
     normal_side: NormalSide,
     /// The last move of vertices parted or joined edges.
     moved_seams: bool,
-    /// Inside is all around it: the surface winds once less around each point than around what is inside.
+    /// Inside is all space around the surface: the winding number of each point is the surface's own plus one.
     is_lumen: bool,
 }
 
-/// The nearest point of a surface and on which side of it the asker is.
+/// The nearest point of a surface, and the side of the surface that the query point is on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedNearest {
     /// Metres, negative inside.
     pub signed_distance: f64,
-    /// Where the surface is nearest.
+    /// Nearest triangle.
     pub triangle: TriangleId,
-    /// The point on it.
+    /// Nearest point on that triangle.
     pub closest: ClosestPoint,
     /// Unit, outwards.
     pub normal: DVec3,
     /// 0 (the sign is a guess) to 1 (certain).
     pub certainty: f64,
-    /// The winding number, where the sign is taken from it: not on the surface, to rounding.
+    /// Winding number, if it decides the sign; never for a point on the surface, to rounding.
     pub winding: Option<f64>,
 }
 
 impl Surface {
-    /// Indexes a mesh, and finds out whether a closed one crosses itself.
+    /// Indexes a mesh and, if the mesh is closed, finds out whether it crosses itself.
     pub fn new(mesh: TriangleMesh, options: LatLonOptions) -> Surface {
         Surface::of(mesh, options, false)
     }
 
-    /// [`Surface::new`] of the wall of a lumen, which faces inwards, or of any other surface.
+    /// As [`Surface::new`], for a surface that is the wall of a lumen, which faces inwards, if `is_lumen`.
     pub fn of(mesh: TriangleMesh, options: LatLonOptions, is_lumen: bool) -> Surface {
         let surface = Surface { is_lumen, ..Surface::unsearched(mesh, options) };
         if surface.may_be_embedded() {
@@ -86,7 +86,7 @@ impl Surface {
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options);
         let quality = Quality::of(&mut list, &mesh);
-        // A closed surface has no boundary, and most have none: nothing is then computed for it.
+        // A closed surface has no boundary, and most surfaces are closed: nothing is then computed for it.
         let boundary = if topology.closed() { Boundary::default() } else { Boundary::of(&mesh) };
         let normal_side = NormalSide::default();
         Surface {
@@ -102,17 +102,17 @@ impl Surface {
         }
     }
 
-    /// The triangles as they are.
+    /// Returns the current triangles.
     pub fn mesh(&self) -> &TriangleMesh {
         &self.mesh
     }
 
-    /// How it is laid out in its index.
+    /// Options that the index was built with.
     pub fn options(&self) -> LatLonOptions {
         self.options
     }
 
-    /// What mesh and list have allocated, room to grow included.
+    /// Bytes allocated by mesh and list, spare capacity included.
     pub fn heap_bytes(&self) -> usize {
         self.mesh.heap_bytes()
             + self.list.heap_bytes()
@@ -120,28 +120,28 @@ impl Surface {
             + self.normal_side.heap_bytes()
     }
 
-    /// How inside is told from outside while the surface does not cross itself.
+    /// Rule that tells inside from outside while the surface does not cross itself.
     pub fn sign_rule(&self) -> SignRule {
         self.topology.sign_rule()
     }
 
-    /// Edges that seams join.
+    /// Number of edges joined by seams.
     pub fn welded_edges(&self) -> u32 {
         self.topology.edges.welded
     }
 
-    /// The last move of vertices parted or joined edges.
+    /// Returns true if the last move of vertices parted or joined edges.
     pub fn has_moved_seams(&self) -> bool {
         self.moved_seams
     }
 
-    /// Inside is told by the winding number somewhere: the surface is open, of several bodies, or not known not to cross
-    /// itself.
+    /// Returns true if the winding number decides the side of some points: the surface is open, has several bodies, or
+    /// is not known not to cross itself.
     pub fn is_by_winding(&self) -> bool {
         !(self.may_be_embedded() && self.normal_side.is_everywhere())
     }
 
-    /// The side of points that are nearest to a triangle is told by the winding number.
+    /// Returns true if the winding number decides the side of points whose nearest triangle is `t`.
     pub fn is_by_winding_at(&self, t: TriangleId) -> bool {
         !(self.may_be_embedded() && self.normal_side.is_at(t))
     }
@@ -150,7 +150,7 @@ impl Surface {
         self.topology.sign_rule() == SignRule::Pseudonormal
     }
 
-    /// A search for crossings that starts from what is known of the surface.
+    /// Returns a search for crossings that starts from the findings about this surface so far.
     pub fn crossing_search(&self) -> CrossingSearch {
         if self.is_by_winding() {
             CrossingSearch::of_all(&self.mesh)
@@ -159,8 +159,8 @@ impl Surface {
         }
     }
 
-    /// Goes on with a search that has followed this surface's mesh, for so many triangles at most, and notes what it
-    /// finds. True when there is no more to find out. 0.5 to 1 us for each triangle.
+    /// Continues a search that has followed this surface's mesh, for at most `triangles_max` triangles, and records its
+    /// findings. Returns true when the search is complete. Takes 0.5 to 1 us a triangle.
     pub fn search_crossings(&self, search: &mut CrossingSearch, triangles_max: usize) -> bool {
         if !self.may_be_embedded() {
             return true;
@@ -174,8 +174,8 @@ impl Surface {
         found != Searched::Unfinished
     }
 
-    /// A point beyond all triangles is outside by the normal of what is nearest to it, or inside for a lumen. One such
-    /// point tells for all of an embedded surface.
+    /// Tests a point beyond all triangles: the normal of its nearest feature must say outside, or inside for a lumen.
+    /// One such point decides for all of an embedded surface.
     fn faces_as_meant(&self) -> bool {
         let beyond = self.bounds().max.as_dvec3() + self.bounds().diagonal();
         let nearest = self.nearest(beyond, f64::INFINITY, None);
@@ -186,36 +186,38 @@ impl Surface {
         })
     }
 
-    /// Takes over what was found out about a surface that has the same triangles in the same places.
+    /// Copies the findings of a surface with identical triangles at identical positions.
     pub fn take_findings_of(&mut self, other: &Surface) {
         self.normal_side = other.normal_side.clone();
     }
 
-    /// The surface has no open edge: the side changes only at a triangle.
+    /// Returns true if the surface has no open edge: the side then changes only at a triangle.
     pub fn is_closed(&self) -> bool {
         self.topology.closed()
     }
 
-    /// The edges at which the surface is open.
+    /// Open edges of the surface.
     pub fn boundary(&self) -> &Boundary {
         &self.boundary
     }
 
-    /// Whether, within `radius` metres of a point, the side changes only at triangles. `certainty`: of the point's sign.
+    /// Returns true if the side changes only at triangles within `radius` metres of `p`. `certainty`: of the sign at
+    /// `p`.
     pub fn side_holds(&self, p: DVec3, certainty: f64, radius: f64) -> bool {
         !self.boundary.is_near(p, radius)
             || certainty > 2.0 * radius * self.boundary.gradient_bound(p, radius)
     }
 
-    /// A radius in which [`Surface::side_holds`], metres: `radius` times a power of two from 1/2 to 8, or 0.
+    /// Returns a radius for which [`Surface::side_holds`], in metres: `radius` times a power of two from 1/2 to 8, or
+    /// 0.
     pub fn side_reach(&self, p: DVec3, certainty: f64, radius: f64) -> f64 {
-        // Five tries and not a search: the reach only saves questions, so it need not be the largest.
+        // Five tries suffice instead of a search: the reach only saves queries, so it need not be the largest.
         let reaches = [8.0, 4.0, 2.0, 1.0, 0.5].map(|times| times * radius);
         reaches.into_iter().find(|r| self.side_holds(p, certainty, *r)).unwrap_or(0.0)
     }
 
-    /// The certainty of a point's side: 1 where the surface is not open about it and encloses no point negatively.
-    /// `nearest`: the triangle nearest to the point. 0 when the time is over before that is known.
+    /// Certainty of a point's side: 1 if the surface is not open near the point and does not enclose it negatively.
+    /// `nearest`: the triangle nearest to the point. Returns 0 if the time is over before the certainty is known.
     pub fn certainty_about(&self, p: DVec3, nearest: TriangleId, time: &TimeLeft) -> f64 {
         let may_cross = || {
             self.is_closed()
@@ -230,28 +232,28 @@ impl Surface {
         found.map_or(if time.was_over() { 0.0 } else { 1.0 }, |d| d.certainty)
     }
 
-    /// The box of all triangles, exact.
+    /// Exact bounding box of all triangles.
     pub fn bounds(&self) -> &Aabb {
         self.list.bounds()
     }
 
-    /// How far a point is from the box of all that is inside, metres, squared; 0 within it.
+    /// Squared distance from a point to the box of everything inside, square metres; 0 within the box.
     pub fn inside_distance_squared(&self, p: DVec3) -> f64 {
         if self.is_lumen { 0.0 } else { self.bounds().distance_squared(p) }
     }
 
-    /// Whether a box may hold something that is inside.
+    /// Returns true if a box may contain points that are inside.
     pub fn may_be_inside(&self, b: &Aabb) -> bool {
         self.is_lumen || self.bounds().overlaps(b)
     }
 
-    /// Gives every triangle whose box passes to `visit`, until that says no.
+    /// Passes every triangle whose box passes the test to `visit`, until `visit` stops the search.
     pub fn overlap<V: Visited>(&self, test: &impl BoxTest, visit: impl FnMut(TriangleId) -> V) {
         self.list.overlap(test, visit);
     }
 
-    /// The nearest triangle within `max_distance` metres, the smallest id among equals. A good `hint` makes
-    /// it faster and changes nothing else.
+    /// Nearest triangle within `max_distance` metres; the smallest id among equally near ones. A good `hint` only makes
+    /// the search faster.
     pub fn nearest(
         &self,
         to: DVec3,
@@ -261,7 +263,7 @@ impl Surface {
         self.nearest_in_time(to, max_distance, hint, &TimeLeft::endless())
     }
 
-    /// [`Surface::nearest`] until the time is over: then the nearest of the triangles that were looked at.
+    /// As [`Surface::nearest`], but when the time is over it returns the nearest of the triangles visited so far.
     pub fn nearest_in_time(
         &self,
         to: DVec3,
@@ -272,7 +274,7 @@ impl Surface {
         self.list.nearest(to, max_distance, hint, time)
     }
 
-    /// The signed distance of a point, when the surface is within `max_distance` metres.
+    /// Signed distance of a point, if the surface is within `max_distance` metres.
     pub fn signed_distance(
         &self,
         p: DVec3,
@@ -282,7 +284,7 @@ impl Surface {
         self.signed_distance_in_time(p, max_distance, hint, &TimeLeft::endless())
     }
 
-    /// [`Surface::signed_distance`]; `None` also when the time is over before it is known.
+    /// As [`Surface::signed_distance`]; `None` also if the time is over before the distance is known.
     pub fn signed_distance_in_time(
         &self,
         p: DVec3,
@@ -298,8 +300,8 @@ impl Surface {
         self.signed(p, triangle, closest, time)
     }
 
-    /// [`Surface::signed_distance_in_time`] of a point that is asked for again and again: the same answer, and faster while
-    /// the point moves little.
+    /// As [`Surface::signed_distance_in_time`], with an identical result, for a point that is queried repeatedly:
+    /// faster while the point moves little.
     pub fn signed_distance_tracked(
         &self,
         p: DVec3,
@@ -321,8 +323,8 @@ impl Surface {
         Some(self.signed_by(p, triangle, closest, &witness))
     }
 
-    /// The signed distance of a point whose nearest triangle, and closest point on it, are known; `None` when the time is
-    /// over before its side is known.
+    /// Signed distance of a point whose nearest triangle, and closest point on it, are known; `None` if the time is
+    /// over before the side is known.
     pub fn signed(
         &self,
         p: DVec3,
@@ -333,8 +335,8 @@ impl Surface {
         self.signed_by_winding(p, triangle, closest, || self.winding_in_time(p, time))
     }
 
-    /// [`Surface::signed`] with the winding number around `p`, which may count surfaces beside this one; `None` where it is
-    /// asked for and not known.
+    /// As [`Surface::signed`] with a given winding number around `p`, which may include other surfaces; `None` if the
+    /// winding number is needed and not known.
     pub fn signed_by_winding(
         &self,
         p: DVec3,
@@ -350,14 +352,14 @@ impl Surface {
         Some(self.signed_by(p, triangle, closest, &witness))
     }
 
-    /// Whether the winding number tells the side of a point whose nearest triangle is known.
+    /// Returns true if the winding number decides the side of a point whose nearest triangle is known.
     fn asks_winding(&self, nearest: TriangleId, closest: &ClosestPoint) -> bool {
-        // A ray from a point on the surface meets an edge of it, and the number is the mean of both sides.
+        // A ray from a point on the surface meets an edge of it, and the winding number is the mean of both sides.
         let is_on = || closest.distance_squared.sqrt() <= ON_SURFACE * self.bounds().diagonal();
         self.is_by_winding_at(nearest) && !is_on()
     }
 
-    /// [`Surface::signed`] with what tells the side.
+    /// As [`Surface::signed`], with a given witness of the side.
     fn signed_by(
         &self,
         p: DVec3,
@@ -370,7 +372,7 @@ impl Surface {
         let side = Side::of(away, witness, self.topology.closed());
         let (winding, is_either) = match witness {
             SideWitness::Winding(winding) => (Some(winding.number), false),
-            // On an open surface one side is as true as the other, and so on one that crosses itself.
+            // Both sides of an open surface are equally true, and so are those of a surface that crosses itself.
             SideWitness::Normal(_) => (None, self.is_by_winding_at(triangle)),
         };
         let certainty = if is_either { 1.0 } else { side.certainty };
@@ -383,16 +385,16 @@ impl Surface {
         SignedNearest { signed_distance, triangle, closest, normal, certainty, winding }
     }
 
-    /// The winding number around a point, on the surface that of triangles seen edge on. O(n) where no ray is clear of
-    /// the edges, as in a soup of slivers, and a ray meets as many boxes as overlap there: 25 ns for each triangle at
-    /// most, 5 ms for 200 k.
+    /// Winding number around a point; on the surface, as for triangles seen edge on. O(n) if no ray is clear of the
+    /// edges, as in a soup of slivers, and a ray meets as many boxes as overlap there: 25 ns a triangle at most, 5 ms
+    /// for 200 k.
     pub fn winding(&self, p: DVec3) -> Winding {
         self.winding_in_time(p, &TimeLeft::endless()).expect("there is time")
     }
 
-    /// [`Surface::winding`]; `None` when the time is over before it is known.
+    /// As [`Surface::winding`]; `None` if the time is over before the winding number is known.
     pub fn winding_in_time(&self, p: DVec3, time: &TimeLeft) -> Option<Winding> {
-        // Near an open end the side changes without a triangle: the winding number says so, a normal cannot.
+        // Near an open end the side changes without a triangle: the winding number shows that, a normal cannot.
         let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p, time);
         let summed = || {
             let in_time = self.mesh.triangle_ids().take_while(|_| !time.is_over());
@@ -400,18 +402,18 @@ impl Surface {
             Winding { number, error: 0.0 }
         };
         let own = counted.unwrap_or_else(summed);
-        // What is all around a lumen is a body whose outside is infinitely far away.
+        // The inside of a lumen is a body whose outside is infinitely far away.
         let around = Winding { number: own.number + f64::from(self.is_lumen), ..own };
         (!time.was_over()).then_some(around)
     }
 
-    /// Whether a point is inside, and how certain that is. Works at any distance.
+    /// Returns true if a point is inside, with the certainty of that. Works at any distance.
     pub fn contains(&self, p: DVec3) -> (bool, f64) {
         self.signed_distance(p, f64::INFINITY, None)
             .map_or((false, 0.0), |d| (d.signed_distance < 0.0, d.certainty))
     }
 
-    /// Moves vertices: `vertices` and `positions` are of one length, no vertex is named twice.
+    /// Moves vertices: `vertices` and `positions` have the same length, and no vertex is named twice.
     pub fn move_vertices(&mut self, vertices: &[u32], positions: &[Vec3]) -> Updated {
         debug_assert_eq!(vertices.len(), positions.len(), "a place for each vertex");
         for (v, p) in vertices.iter().zip(positions) {
@@ -427,7 +429,7 @@ impl Surface {
         updated
     }
 
-    /// Moves all vertices: `[n_vertices]`.
+    /// Moves all vertices: `positions` is `[n_vertices]`.
     pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
         self.mesh.move_all(positions);
         if !self.seams_changed(None) {
@@ -440,7 +442,7 @@ impl Surface {
         updated
     }
 
-    /// Removes triangles that are there and adds vertices and triangles. Returns the first new triangle.
+    /// Removes existing triangles and adds vertices and triangles. Returns the first new triangle.
     pub fn edit(
         &mut self,
         removed: &[TriangleId],
@@ -449,7 +451,7 @@ impl Surface {
     ) -> TriangleId {
         let first = TriangleId(self.mesh.triangle_id_end());
         self.normal_side = NormalSide::default();
-        // Before anything changes: it counts the edges that are there now.
+        // The site is built before anything changes: it counts the edges that exist now.
         let site = EditSite::new(&self.mesh, removed, added);
         for p in added_positions {
             self.mesh.add_vertex(*p);
@@ -467,7 +469,7 @@ impl Surface {
         first
     }
 
-    /// After vertices moved, all where `moved` is none: joins and parts seams. False where all are as they were.
+    /// Joins and parts seams after vertices moved; `moved` is `None` if all moved. Returns false if no seam changed.
     fn seams_changed(&mut self, moved: Option<&[u32]>) -> bool {
         let loose = follow_moved(&mut self.mesh, moved);
         if !loose.is_empty() {
@@ -478,7 +480,7 @@ impl Surface {
         self.moved_seams
     }
 
-    /// Joins the seams of these vertices as they are now, and counts edges again.
+    /// Joins the seams of these vertices again by their current positions, and recounts edges.
     fn join_again(&mut self, loose: &[u32]) -> EditSite {
         let site = EditSite::of_seams(&self.mesh, loose);
         join_again(&mut self.mesh, loose);
@@ -486,30 +488,31 @@ impl Surface {
         site
     }
 
-    /// Edges about the site have changed, and are counted. `first_added`: the first triangle that came.
+    /// Updates bodies and boundary after edges about the site changed and were counted. `first_added`: the first added
+    /// triangle.
     fn about_changed(&mut self, site: &EditSite, first_added: TriangleId) {
         self.topology.recount_bodies(&self.mesh, site, first_added);
         self.boundary = self.boundary.edited(&self.mesh, site.vertices());
     }
 
-    /// A query visits this many times the nodes that it did after the last build.
+    /// Nodes that a query visits, as a multiple of those after the last build.
     pub fn wear(&self) -> f64 {
         self.quality.wear()
     }
 
-    /// The list is worth a [`Surface::rebuild`].
+    /// Returns true if the list is worth a [`Surface::rebuild`].
     pub fn is_worn(&self) -> bool {
         self.quality.is_worn()
     }
 
-    /// Makes all that is known of the mesh anew, as it is now.
+    /// Rebuilds index, topology and boundary from the current mesh.
     pub fn rebuild(&mut self) {
         let normal_side = self.normal_side.clone();
         let rebuilt = Surface::unsearched(self.mesh.clone(), self.options);
         *self = Surface { normal_side, is_lumen: self.is_lumen, ..rebuilt };
     }
 
-    /// Checks mesh, list and what is known of the edges against each other. O(n).
+    /// Asserts that mesh, list and edge data agree with each other. O(n).
     pub fn assert_well_formed(&self) {
         self.mesh.assert_well_formed();
         assert_seams(&self.mesh);

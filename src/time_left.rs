@@ -1,14 +1,14 @@
-//! How much time a piece of work has left. The clock is the caller's: the engine has none.
+//! Time left for a piece of work. The clock is the caller's: the engine has none.
 //!
-//! Every search of a tick asks inside its loops, so that it ends soon after the time does, whatever a client has sent.
-//! What a search returns then is what it found so far, and whoever called it asks [`TimeLeft::is_over`] once more
-//! before it takes that for the whole truth: once the time is over it stays over. A search that gives what it finds to a
-//! visitor also ends when the visitor says so ([`Visited`]).
+//! Every search of a tick checks the time inside its loops, so that it ends soon after the time does, whatever a client
+//! has sent. An interrupted search returns the results found so far, and its caller checks [`TimeLeft::is_over`] once
+//! more before it takes them as complete: once the time is over it stays over. A search that passes its results to a
+//! visitor also ends when the visitor breaks ([`Visited`]).
 
 use std::{cell::Cell, ops::ControlFlow};
 
-/// Questions between two readings of the clock. Work of 10 ns (a box) to 2 us (two triangles in motion) goes with a
-/// question, so a search notices within 32 us, and the 25 ns of a reading are lost in it.
+/// Checks between two readings of the clock. Each check covers work of 10 ns (a box) to 2 us (two triangles in motion),
+/// so a search notices within 32 us, and the 25 ns of a reading are negligible.
 const QUESTIONS_A_READING: u32 = 16;
 
 /// The time until an instant.
@@ -16,15 +16,15 @@ pub struct TimeLeft<'a> {
     /// Nanoseconds of the caller's monotonic clock.
     now_ns: &'a dyn Fn() -> u64,
     until_ns: u64,
-    /// Questions before the clock is read again.
+    /// Checks before the clock is read again.
     to_reading: Cell<u32>,
     questions_a_reading: u32,
     is_over: Cell<bool>,
 }
 
-/// What a visitor returns: [`ControlFlow`], or nothing when it wants all that a search finds.
+/// Return value of a visitor: [`ControlFlow`], or nothing if it wants all results of a search.
 pub trait Visited {
-    /// Whether the search goes on.
+    /// Returns whether the search continues.
     fn flow(self) -> ControlFlow<()>;
 }
 
@@ -40,14 +40,14 @@ impl Visited for ControlFlow<()> {
     }
 }
 
-/// Counts a step of a search in unit tests, where a clock that counts steps shows how many follow a deadline.
+/// Counts a step of a search in unit tests, in which a clock that counts steps shows how many follow a deadline.
 #[inline(always)]
 pub(crate) fn note_step() {
     #[cfg(test)]
     STEPS.with(|steps| steps.set(steps.get() + 1));
 }
 
-/// Work that tests do not count: assertions, which the program as it is delivered leaves out.
+/// Runs work that tests do not count: assertions, which release builds leave out.
 #[inline(always)]
 pub(crate) fn uncounted<T>(work: impl FnOnce() -> T) -> T {
     #[cfg(test)]
@@ -60,24 +60,24 @@ pub(crate) fn uncounted<T>(work: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 thread_local! {
-    /// Of all searches of the thread.
+    /// Steps of all searches of the thread.
     pub(crate) static STEPS: Cell<u64> = const { Cell::new(0) };
 }
 
 impl<'a> TimeLeft<'a> {
-    /// Until an instant of the caller's clock, nanoseconds.
+    /// Creates the time until an instant of the caller's clock, nanoseconds.
     pub fn until(now_ns: &'a dyn Fn() -> u64, until_ns: u64) -> TimeLeft<'a> {
         let (to_reading, is_over) = (Cell::new(0), Cell::new(false));
         let questions_a_reading = QUESTIONS_A_READING;
         TimeLeft { now_ns, until_ns, to_reading, questions_a_reading, is_over }
     }
 
-    /// With a clock that is read at every question, because it reads another one only once in a while.
+    /// Reads the clock at every check, for a clock that reads another one only once in a while.
     pub fn read_each_time(self) -> TimeLeft<'a> {
         TimeLeft { questions_a_reading: 0, ..self }
     }
 
-    /// As much as is needed.
+    /// Creates a time without end.
     pub fn endless() -> TimeLeft<'static> {
         fn none() -> u64 {
             0
@@ -85,12 +85,12 @@ impl<'a> TimeLeft<'a> {
         TimeLeft::until(&none, u64::MAX)
     }
 
-    /// What the clock says, nanoseconds; `None` of an endless time, which has none.
+    /// Returns the clock's time, nanoseconds; `None` for an endless time, which has no clock.
     pub fn now_ns(&self) -> Option<u64> {
         (!self.is_endless()).then(|| (self.now_ns)())
     }
 
-    /// A share of what is left, 0 to 1, counted from now.
+    /// Returns a share of the time that is left, 0 to 1, counted from now.
     pub fn share(&self, share: f64) -> TimeLeft<'a> {
         debug_assert!((0.0..=1.0).contains(&share), "a share of {share}");
         let part = TimeLeft::until(self.now_ns, self.until_ns);
@@ -103,7 +103,7 @@ impl<'a> TimeLeft<'a> {
         TimeLeft { until_ns, is_over: Cell::new(self.is_over.get()), ..part }
     }
 
-    /// Whether it is over: asked in the innermost loops, the clock is read once in a while.
+    /// Returns true if the time is over: for innermost loops, reads the clock only once in a while.
     pub fn is_over(&self) -> bool {
         let to_reading = self.to_reading.get();
         if to_reading == 0 {
@@ -113,7 +113,7 @@ impl<'a> TimeLeft<'a> {
         self.is_over.get()
     }
 
-    /// Whether it is over, by the clock: before work that may take long.
+    /// Returns true if the time is over, by the clock: for use before work that may take long.
     pub fn is_over_now(&self) -> bool {
         self.to_reading.set(self.questions_a_reading);
         if !self.is_over.get() && !self.is_endless() && (self.now_ns)() >= self.until_ns {
@@ -122,7 +122,7 @@ impl<'a> TimeLeft<'a> {
         self.is_over.get()
     }
 
-    /// Whether a question was answered by yes: what was searched for since may not all have been found.
+    /// Returns true if a check has found the time over: a search since then may be incomplete.
     pub fn was_over(&self) -> bool {
         self.is_over.get()
     }

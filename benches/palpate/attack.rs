@@ -1,4 +1,4 @@
-//! What somebody with a key of its own may do to a server.
+//! Attacks on a server by a client with a key of its own.
 
 use std::{
     net::SocketAddr,
@@ -29,10 +29,10 @@ pub const SECRET: &str = "attacker-0123456789abcdef";
 /// Tools of a hog's stream, and links of each.
 const N_SPOKES: u32 = 8;
 const SPOKE_LINKS: u32 = 8;
-/// Connections at once that read nothing.
+/// Simultaneous connections that read nothing.
 const AT_ONCE: usize = 4;
 
-/// One of those that `deploy/RESILIENCE.md` names.
+/// An attack that `deploy/RESILIENCE.md` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attack {
     /// Two streams of 64 links that cross each other and a tissue, as fast as they can.
@@ -104,7 +104,7 @@ impl Attack {
     }
 }
 
-/// A server with what an attack needs.
+/// A server with the resources that an attack needs.
 pub struct Ground {
     server: ServerAddress,
     address: SocketAddr,
@@ -159,7 +159,7 @@ impl Ground {
         Client::connect(&self.server).await.expect("it listens")
     }
 
-    /// Goes on until it is dropped, or the server ends it; `done` counts how often it struck.
+    /// Attacks until it is dropped, or the server ends it; `done` counts the strikes.
     pub async fn wage(&self, attack: Attack, done: &AtomicU64) {
         match attack {
             Attack::Hogs => {
@@ -205,14 +205,14 @@ impl Ground {
             }
             Attack::Unread => self.leave_unread(done).await,
             Attack::Builds | Attack::Uploads | Attack::SelfCollisions | Attack::Queries => {
-                // Each on a connection of its own.
+                // Each call loop has a connection of its own.
                 let call = || self.call_again_and_again(attack, done);
                 tokio::join!(call(), call(), call(), call());
             }
         }
     }
 
-    /// Bytes to one connection after another.
+    /// Sends bytes to one connection after another.
     async fn flood(&self, bytes: &[u8], done: &AtomicU64) {
         loop {
             // The server may close before it has all of them.
@@ -244,7 +244,7 @@ impl Ground {
         loop {
             let (scene_id, tool_ids) = (SCENE.to_owned(), self.tool_ids.clone());
             let start = TrackStart { scene_id, tool_ids, ..Default::default() };
-            // An error: there is no room.
+            // An error means that a limit is reached.
             if let Ok(mut stream) = client.track(start, 1).await {
                 let position_m = Some(Vec3 { x: 0.0, y: 0.0, z: 0.07 });
                 let pose = Some(Pose { position_m, orientation: None });
@@ -262,7 +262,7 @@ impl Ground {
         let mut client = self.client().await;
         loop {
             let request = WatchRequest { rate_hz: 60.0, ..Default::default() };
-            // An error: there are as many as there may be.
+            // An error means that the limit of views is reached.
             if let Ok(mut frames) = client.watch(request).await {
                 let _ = frames.message().await;
             }
@@ -320,10 +320,10 @@ impl Ground {
             let n = NUMBER.fetch_add(1, Relaxed);
             let scene = format!("attack-{n}");
             match attack {
-                // Errors of these calls: there was no room.
+                // Errors of these calls mean that a limit is reached.
                 Attack::Builds => {
                     let _ = client.create_scene(&scene).await;
-                    // Never the same: it would be read from the disk.
+                    // Each radius is new: a known field would be read from the disk.
                     let radius = 0.02 + 1e-6 * f64::from(n);
                     let mesh = MeshSource::Raw(shapes::torus(0.05, radius, 160, 80));
                     let link = LinkUpload {
@@ -369,7 +369,7 @@ impl Ground {
         let key = format!("Bearer {SECRET}").parse().expect("ASCII");
         request.metadata_mut().insert("authorization", key);
         let answers = HapticServiceClient::new(channel).detect_self_collisions(request).await;
-        // An error: its time or its room was over.
+        // An error means that the call's time or a limit was exceeded.
         if let Ok(answers) = answers {
             let mut answers = answers.into_inner();
             while matches!(answers.message().await, Ok(Some(_))) {}

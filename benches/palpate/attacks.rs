@@ -1,8 +1,8 @@
-//! A1: a client at 500 Hz beside each attack, by turns with the same client beside threads that keep the cores as busy;
-//! and the most memory that the server has had, beside its limit.
+//! A1: a client at 500 Hz during each attack, alternating with an equal client next to threads that keep the cores as
+//! busy; and the server's peak memory, compared with its limit.
 //!
-//! Attackers, client and server share the cores of one machine. What the attackers themselves take, a client on a
-//! machine of its own would not notice; the spinning threads take as much.
+//! Attackers, client and server share the cores of one machine. A client on a machine of its own would not notice the
+//! attackers' own use of the cores; the spinning threads use as much.
 
 use std::{
     env, fs,
@@ -23,13 +23,13 @@ use crate::{
 };
 
 const RATE_HZ: f64 = 500.0;
-/// Of the server's memory.
+/// Memory limit of the server.
 const CEILING_BYTES: u64 = 2 << 30;
-/// Of the client's slowest hundredth, against the same beside threads that spin.
+/// Largest ratio of the client's 99th percentile to that next to spinning threads.
 const TARGET: f64 = 1.5;
-/// What a spinning thread spins and sleeps in together.
+/// Period of a spinning thread: spinning and sleeping together.
 const SPIN_PERIOD: Duration = Duration::from_millis(4);
-/// From the attack's begin to the round: it has come to the server by then.
+/// Time from the attack's begin to the round: the attack has reached the server by then.
 const LEAD: Duration = Duration::from_millis(300);
 
 /// Prints a line for each attack, or for those that `PALPATE_ATTACKS` names, with commas between.
@@ -133,12 +133,12 @@ impl Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        // What is left is a temporary file.
+        // A file that is left is a temporary one.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// An attack that goes on.
+/// An attack under way.
 struct Waging {
     stop: Arc<AtomicBool>,
     done: Arc<AtomicU64>,
@@ -169,7 +169,7 @@ impl Waging {
         Waging { stop, done, thread }
     }
 
-    /// How often it struck.
+    /// Stops the attack and returns the number of strikes.
     fn stop(self) -> u64 {
         self.stop.store(true, Relaxed);
         self.thread.join().expect("no panic");
@@ -177,7 +177,7 @@ impl Waging {
     }
 }
 
-/// A thread for each core, that spins a share of the time.
+/// A thread per core that spins a share of the time.
 struct Spinners {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -208,7 +208,7 @@ impl Spinners {
     }
 }
 
-/// Time of all cores, idle and in all, since the machine started.
+/// Idle and total time of all cores since the machine started.
 struct Busy {
     idle: u64,
     all: u64,
@@ -224,7 +224,7 @@ impl Busy {
         Busy { idle: times.iter().skip(3).take(2).sum(), all: times.iter().take(8).sum() }
     }
 
-    /// Of the time since then, how much the cores were busy.
+    /// Returns the busy share of the cores since then.
     fn share(&self) -> f64 {
         let now = Busy::now();
         1.0 - now.idle.saturating_sub(self.idle) as f64

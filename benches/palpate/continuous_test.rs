@@ -1,4 +1,4 @@
-//! P6: one continuous test of two features, over published queries with known answers, against the roots of the
+//! P6: one continuous test of two features, over published queries with known answers, compared with the roots of the
 //! cubic. `PALPATE_CCD` names another folder of queries.
 
 use std::hint::black_box;
@@ -66,7 +66,7 @@ fn measure(run: &mut Run, case: &str, queries: &[CcdQuery]) {
     );
 }
 
-/// Answers against the truth, and what each filter culls.
+/// Answers compared with the truth, and culls of each filter.
 #[derive(Default)]
 struct Tally {
     queries: usize,
@@ -74,7 +74,7 @@ struct Tally {
     false_positives: usize,
     peer_false_negatives: usize,
     peer_false_positives: usize,
-    /// In the order of [`Culled`].
+    /// Counts in the order of [`Culled`].
     culled: [usize; 4],
     dop_apart: usize,
     toi_sum: f64,
@@ -124,7 +124,7 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// What the tree would do with the swept features.
+/// Returns true if the tree would cull the swept features.
 fn dops_are_apart(q: &CcdQuery) -> bool {
     let n_first = if q.kind == QueryKind::VertexFace { 1 } else { 2 };
     let side =

@@ -1,9 +1,9 @@
-//! The usual continuous test, to compare with: roots of the coplanarity cubic in `f64`, and at each whether the
-//! features meet there. It misses what moves in one plane, and what rounding moves off an edge.
+//! The usual continuous test, as a peer: roots of the coplanarity cubic in `f64`, and at each a test if the features
+//! meet there. It misses motion in one plane, and contacts that rounding moves off an edge.
 
 use glam::DVec3;
 
-/// First contact of (vertex, a, b, c).
+/// Returns the first contact of (vertex, a, b, c).
 pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Option<f64> {
     let at = |t: f64| -> [DVec3; 4] { std::array::from_fn(|k| t0[k].lerp(t1[k], t)) };
     first_root(t0, t1, |t| {
@@ -14,7 +14,7 @@ pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Option<f64> {
     })
 }
 
-/// First contact of edges (a, b) and (c, d).
+/// Returns the first contact of edges (a, b) and (c, d).
 pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Option<f64> {
     let at = |t: f64| -> [DVec3; 4] { std::array::from_fn(|k| t0[k].lerp(t1[k], t)) };
     first_root(t0, t1, |t| {
@@ -26,7 +26,7 @@ pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Option<f64> {
     })
 }
 
-/// The least root in [0, 1] of the volume of the four points at which they touch.
+/// Returns the least root in [0, 1] of the volume of the four points at which they touch.
 fn first_root(t0: &[DVec3; 4], t1: &[DVec3; 4], touches: impl Fn(f64) -> bool) -> Option<f64> {
     let from = |k: usize| t0[k] - t0[0];
     let by = |k: usize| (t1[k] - t1[0]) - from(k);
@@ -49,7 +49,7 @@ fn first_root(t0: &[DVec3; 4], t1: &[DVec3; 4], touches: impl Fn(f64) -> bool) -
     roots.into_iter().find(|t| touches(*t))
 }
 
-/// Ascending; infinite where there is none.
+/// Returns the turning points in ascending order; infinite if there are none.
 fn turning_points(a: f64, b: f64, c: f64) -> [f64; 2] {
     let discriminant = b * b - 4.0 * a * c;
     if discriminant < 0.0 {
@@ -60,7 +60,7 @@ fn turning_points(a: f64, b: f64, c: f64) -> [f64; 2] {
     if r < s { [r, s] } else { [s, r] }
 }
 
-/// By secants (the Illinois rule: an end that stays counts half).
+/// Finds a root by secants (the Illinois rule: an end that stays counts half).
 fn root_between(mut low: f64, mut high: f64, value: &impl Fn(f64) -> f64) -> Option<f64> {
     let (at_low, at_high) = (value(low), value(high));
     if at_low == 0.0 {

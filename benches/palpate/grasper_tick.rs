@@ -1,9 +1,9 @@
-//! P8b: the demo's grasper on the demo's organ, in the engine alone: a shaft and two jaws that press and close while the
-//! organ, with a fold, is dented under them at 62.5 Hz. Rendered with its local model, and not rendered.
+//! P8b: the demo's grasper on the demo's organ, in the engine alone: a shaft and two jaws that press and close while
+//! the organ, with a fold, is dented under them at 62.5 Hz. Rendered with its local model, and not rendered.
 //!
-//! No peer answers as much. What is looked for are the late ticks, so each tick is timed by itself, and a run of two
-//! versions by turns tells them apart. `still_us` is the floor: ticks in which neither hand nor organ moves, at places all
-//! along the way. What was found holds there, and is only read and told again.
+//! No peer answers as much. The measure looks for late ticks, so each tick is timed by itself; runs of two versions by
+//! turns tell the versions apart. `still_us` is the floor: ticks in which neither hand nor organ moves, at positions
+//! all along the way. Earlier findings hold there, and are only read and reported again.
 
 use std::{sync::Arc, time::Instant};
 
@@ -33,30 +33,30 @@ use crate::{
     turns::Effort,
 };
 
-/// Ticks of a pass, of which a smoke run takes the first press, and passes that are timed after one that is not.
+/// Ticks of a pass, ticks of a smoke run (the first press), and timed passes after an untimed one.
 const TICKS: usize = 2_500;
 const SMOKE_TICKS: usize = 900;
 const PASSES: usize = 4;
-/// Ticks at each place to see what standing costs.
+/// Ticks at each position that measure the cost of standing.
 const STANDS: usize = 3;
 /// Ticks from one dent to the next.
 const DENT_TICKS: usize = 16;
-/// Of the dent, metres.
+/// Radius of the dent, metres.
 const DENT_RADIUS_M: f32 = 0.03;
-/// The tip goes along an arc over the organ's length, radians to either side, and comes from above, metres.
+/// Half angle of the tip's arc over the organ's length, radians, and the height from which the tip comes, metres.
 const ARC: f64 = 0.8;
 const ABOVE_M: f64 = 0.15;
-/// Below the surface at rest, metres, and the part of it that the organ gives way: where tissue holds the tool, and where
-/// it does not.
+/// Depth below the surface at rest, metres, and the part of it by which the organ gives way: if tissue holds the tool,
+/// and if it does not.
 const PRESSES: [(&str, bool, f64, f64); 2] =
     [("rendered", true, 0.025, 0.25), ("penetrating", false, 0.006, 0.6)];
 const LIFT_M: f64 = 0.006;
-/// Seconds there and back, down and up.
+/// Periods of the sweep there and back, and of a press down and up, seconds.
 const SWEEP_S: f64 = 8.0;
 const PRESS_S: f64 = 1.25;
 const TICK_S: f64 = 1e-3;
 
-/// Prints a line for each way to press.
+/// Prints a line for each kind of press.
 pub fn run(run: &mut Run) {
     for press in PRESSES {
         let mut grasp = Grasp::new(run.effort, press);
@@ -97,7 +97,7 @@ struct Grasp {
     session: RenderedSession,
     sequence: u64,
     rest: Vec<Vec3>,
-    /// Of the arc.
+    /// Centre of the arc.
     centre: DVec3,
     depth_m: f64,
     give: f64,
@@ -127,11 +127,11 @@ impl Grasp {
         Grasp { instrument, tissue, tool, session, sequence: 0, rest, centre, depth_m, give }
     }
 
-    /// Microseconds of each tick, and the sum of all contacts' depths or, rendered, of all forces. Hand and organ stand still
-    /// for `stands` ticks at each place, and the last one counts.
+    /// Returns the microseconds of each tick, and the sum of all contacts' depths and, if rendered, of all forces. Hand
+    /// and organ stand still for `stands` ticks at each position, of which the last is timed.
     fn pass(&mut self, n: usize, stands: usize) -> (Vec<f64>, f64) {
         let (mut us, mut sum) = (Vec::with_capacity(n), 0.0);
-        // From the organ at rest, so that each pass is the same.
+        // Each pass starts from the organ at rest, so that all passes are equal.
         self.dent(self.rest.clone());
         let stations: Vec<DVec3> = (0..n).map(|i| self.surface(i)).collect();
         for (i, surface) in stations.into_iter().enumerate() {
@@ -195,7 +195,7 @@ impl Grasp {
     }
 }
 
-/// From 0 to 1 and back in so many seconds.
+/// Goes from 0 to 1 and back in `period_s` seconds.
 fn wave(i: usize, period_s: f64) -> f64 {
     0.5 - 0.5 * (std::f64::consts::TAU * i as f64 * TICK_S / period_s).cos()
 }

@@ -1,8 +1,10 @@
-//! P5: how the cost of an update of 100 triangles, of a cut of as many and of the distance of a point grow with the
-//! tissue, from 10 k to 1 M triangles, and what a tick and a deformation of everything cost there: the limits of a tissue.
+//! P5: growth of the cost of an update of 100 triangles, of a cut of as many and of the distance of a point with the
+//! tissue, from 10 k to 1 M triangles, and the cost of a tick and of a deformation of everything there: the limits of a
+//! tissue.
 //!
-//! What grows faster than the logarithm is memory: 1.3 MB at 10 k stay in a core's cache, 127 MB at 1 M do not, and a cold
-//! point or patch reads lines that nothing has read before it. The peer's tree grows faster for points, slower for patches.
+//! Memory makes the cost grow faster than the logarithm: 1.3 MB at 10 k stay in a core's cache, 127 MB at 1 M do not,
+//! and a cold point or patch reads lines that nothing has read before it. The peer's tree grows faster for points,
+//! slower for patches.
 
 use palpate::{
     geometry::{TriangleId, TriangleMesh},
@@ -21,16 +23,16 @@ use crate::{
 
 /// Ticks of a way: in the largest tissue they take long.
 const TICKS: usize = 100;
-/// Points whose distance is compared with brute force's after all has moved.
+/// Points whose distance is compared with brute force's after all vertices have moved.
 const BRUTE: usize = 5;
-/// One in a hundred of the smallest tissue.
+/// Triangles of the patch: one in a hundred of the smallest tissue.
 const PATCH: usize = 100;
-/// Times that they are cut out and put in again: each time they get new names.
+/// Times that the patch is cut out and put in again: each time its triangles get new ids.
 const CUTS: usize = 20;
-/// In full microseconds: p50 of a tissue of each size.
+/// p50 of each cost for a tissue of one size, microseconds.
 type Costs = [f64; 5];
 
-/// Prints the lines of each size, and then how they grew against the logarithm of the size.
+/// Prints the lines of each size, and then their growth relative to the logarithm of the size.
 pub fn run(run: &mut Run) {
     let sizes: &[u32] = run.effort.of(&[10_000, 100_000, 1_000_000], &[1_000, 4_000]);
     let costs: Vec<Costs> = sizes.iter().map(|n| measure(run, *n)).collect();
@@ -66,7 +68,7 @@ fn measure(run: &mut Run, n_triangles: u32) -> Costs {
     [update, cut, cold, anywhere, coherent]
 }
 
-/// A patch cut out and put in again, many times. Returns our microseconds for one of the two.
+/// Cuts a patch out and puts it in again, many times. Returns our microseconds for one of the two.
 fn compare_cut(run: &mut Run, case: &str, patch: &Patch, mesh: &TriangleMesh) -> f64 {
     let mut surface = Surface::new(mesh.clone(), LatLonOptions::default());
     let mut peer = PartialPeer::new(mesh);
@@ -101,7 +103,7 @@ fn compare_cut(run: &mut Run, case: &str, patch: &Patch, mesh: &TriangleMesh) ->
     )
 }
 
-/// All vertices moved, alone: P4 has the peer.
+/// Measures the motion of all vertices, alone: P4 has the peer.
 fn measure_all(run: &mut Run, case: &str, mesh: &TriangleMesh) {
     let mut surface = Surface::new(mesh.clone(), LatLonOptions::default());
     let rest = mesh.positions().to_vec();

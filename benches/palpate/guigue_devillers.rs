@@ -1,11 +1,11 @@
-//! The yardstick of P7: Guigue and Devillers' test in `f64` as published, nothing filtered, nothing exact.
+//! The peer of P7: Guigue and Devillers' test in `f64` as published, nothing filtered, nothing exact.
 //!
 //! "Fast and robust triangle-triangle overlap test using orientation predicates", JGT 8, 2003.
 
 use glam::DVec3;
 use palpate::geometry::triangle_triangle::{Triangle, meet};
 
-/// Whether two triangles meet; coplanar ones, which random input does not have, are left to the exact test.
+/// Returns true if two triangles meet; coplanar ones, which random input lacks, are left to the exact test.
 pub fn overlap(a: &Triangle, b: &Triangle) -> bool {
     let [p1, q1, r1] = *a;
     let [p2, q2, r2] = *b;

@@ -1,6 +1,6 @@
-//! P14: what `palpate_step` of the C library takes beyond the engine's own time on the same poses: with the engine in this
-//! process, against a server on this machine over gRPC. The same bead in the same organ, rendered; each of the two feels the
-//! same by the same servo, and the engine beside them alone gives what is to be taken off, and the truth.
+//! P14: the time of the C library's `palpate_step` beyond the engine's own time on the same poses: with the engine in
+//! this process, compared with a server on this machine over gRPC. One bead in one organ, rendered; both contestants
+//! feel equal forces by equal servos. The engine alone gives the time to subtract, and the true force.
 
 use std::{ffi::CString, ptr, sync::Arc, time::Instant};
 
@@ -42,9 +42,9 @@ use crate::{
 
 const SCENE: &str = "in-process";
 const DT_S: f64 = 1e-3;
-/// From above the organ to below its top and back, metres.
+/// Range of the bead's height, from above the organ to below its top and back, metres.
 const ABOVE_M: f64 = 1e-3;
-/// The wire has doubles, and poses as quaternions.
+/// Tolerance of the forces, newtons: the wire has doubles, and poses as quaternions.
 const SAME_N: f64 = 1e-6;
 
 /// Prints its line.
@@ -59,17 +59,17 @@ pub fn run(run: &mut Run) {
     };
     let poses: Vec<Pose> = (0..n).map(at).collect();
 
-    // Ticks take what they need: one that is cut short has another answer.
+    // Ticks take as long as they need: a tick that is cut short has another answer.
     let served = Served::with(&["--set", "ticks.time_max=60s"]);
     let mut engine = Engine::new(&organ);
     let here = Library::open(None, &organ);
     let there = Library::open(Some(&served.server.address().to_string()), &organ);
     let (mut felt_n, mut rounds, mut all) = (0.0, [vec![], vec![]], [vec![], vec![]]);
-    // The first does not count.
+    // The first round does not count.
     for round in 0..=run.effort.of(15, 3) {
         let mut beyond = [vec![], vec![]];
         for (i, at) in poses.iter().enumerate() {
-            // Who comes second finds the code in the caches: each is that as often.
+            // The second contestant finds the code in the caches, so each is second equally often.
             let ([alone, wanted], [local, felt]) = if i % 2 == 0 {
                 let first = engine.step(at);
                 (first, here.step(at))
@@ -151,7 +151,7 @@ impl Engine {
         }
     }
 
-    /// Of the tick alone, microseconds, and the force, newtons.
+    /// Returns the time of the tick alone, microseconds, and the force, newtons.
     fn step(&mut self, at: &Pose) -> [f64; 2] {
         self.sequence += 1;
         self.time_s += DT_S;
@@ -171,7 +171,7 @@ impl Engine {
     }
 }
 
-/// A session in lock-step, as C has it.
+/// A session in lock-step, through the C interface.
 struct Library {
     server: *mut palpate_server,
     scene: *mut palpate_scene,
@@ -179,7 +179,7 @@ struct Library {
 }
 
 impl Library {
-    /// In the process, or at a server.
+    /// Opens a session in the process, or at a server.
     fn open(server: Option<&str>, organ: &MeshData) -> Library {
         let mut held =
             Library { server: ptr::null_mut(), scene: ptr::null_mut(), session: ptr::null_mut() };
@@ -204,7 +204,7 @@ impl Library {
         };
         let (mut tissue, mut tool) = (0, 0);
         let mut options = palpate_session_options::default();
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers are to live values.
         unsafe {
             done(match url {
                 None => palpate_open_local(&mut held.server),
@@ -221,7 +221,7 @@ impl Library {
         held
     }
 
-    /// The call, microseconds, and the force, newtons.
+    /// Returns the time of the call, microseconds, and the force, newtons.
     fn step(&self, at: &Pose) -> [f64; 2] {
         let DVec3 { x, y, z } = at.translation;
         let pose = palpate_pose {
@@ -230,7 +230,7 @@ impl Library {
         };
         let mut felt = palpate_wrench::default();
         let began = Instant::now();
-        // SAFETY: all pointers are to what is alive, or to no links.
+        // SAFETY: all pointers are to live values, or to no links.
         let code = unsafe { palpate_step(self.session, &pose, ptr::null(), 0, DT_S, &mut felt) };
         let us = began.elapsed().as_secs_f64() * 1e6;
         done(code);
@@ -240,7 +240,7 @@ impl Library {
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // SAFETY: they are its own, and nobody uses them any more.
+        // SAFETY: the handles are its own, and nothing uses them any more.
         unsafe {
             done(palpate_close_session(&mut self.session));
             done(palpate_close_scene(&mut self.scene));
@@ -251,7 +251,7 @@ impl Drop for Library {
 
 fn arrays(mesh: &MeshData) -> palpate_mesh {
     palpate_mesh {
-        // Three numbers, one after the other.
+        // Three numbers per vertex, one vertex after the other.
         positions: mesh.positions.as_ptr().cast(),
         n_vertices: mesh.positions.len(),
         triangles: mesh.triangles.as_ptr().cast(),
@@ -261,7 +261,7 @@ fn arrays(mesh: &MeshData) -> palpate_mesh {
 }
 
 fn done(code: palpate_code) {
-    // SAFETY: it gives a text that ends.
+    // SAFETY: the call returns a terminated text.
     let said = unsafe { std::ffi::CStr::from_ptr(palpate_last_error()) };
     assert_eq!(code, palpate_code::PALPATE_OK, "{said:?}");
 }

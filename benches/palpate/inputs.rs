@@ -1,4 +1,4 @@
-//! The meshes that are measured.
+//! The meshes that the measures use.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,10 @@ use parry3d::shape::{TriMesh, TriMeshFlags};
 
 use crate::turns::Effort;
 
-/// parry3d, as lines name it.
+/// Name of parry3d in the lines.
 pub const PARRY: &str = "parry3d-0.31";
 
-/// A tool of the shared data, and one of about the same size and shape in its place when that is not
-/// there.
+/// A tool of the shared data, or a generated one of about equal size and shape if the shared data is missing.
 pub struct Tool {
     pub name: &'static str,
     file: &'static str,
@@ -43,7 +42,7 @@ pub const TOOLS: &[Tool] = &[
     },
 ];
 
-/// The probe with the hole at its tip filled, as somebody would upload it for whom it is closed.
+/// The probe with the hole at its tip filled, as a user who considers it closed would upload it.
 pub const FILLED_PROBE: Tool = Tool {
     name: "filled-probe",
     file: "dental_instrument_light.obj",
@@ -57,7 +56,7 @@ fn tube() -> MeshData {
 }
 
 impl Tool {
-    /// The case's name and the mesh, metres.
+    /// Returns the case's name and the mesh, metres.
     pub fn load(&self, effort: Effort) -> (String, LoadedMesh) {
         match file(effort, self.file) {
             Some(data) => (self.name.to_owned(), self.loaded(data, self.scale_to_m)),
@@ -72,8 +71,8 @@ impl Tool {
     }
 }
 
-/// The liver of the shared data in triangles of a sixteenth, 0.2 m on its longest side; an organ of as many
-/// in its place when that is not there.
+/// Returns the liver of the shared data, each triangle split into sixteen, 0.2 m on its longest side; a generated organ
+/// of as many triangles if the shared data is missing.
 pub fn liver(effort: Effort) -> (String, LoadedMesh) {
     let Some(mut data) = file(effort, "liver-smooth.obj") else {
         return organ(effort.of(70_144, 20_000));
@@ -83,19 +82,19 @@ pub fn liver(effort: Effort) -> (String, LoadedMesh) {
     ("liver70k".to_owned(), loaded(data, 0.2 / bounds.size().max_element()))
 }
 
-/// A generated organ of about so many triangles, 0.2 m on its longest side.
+/// Returns a generated organ of about `n_triangles`, 0.2 m on its longest side.
 pub fn organ(n_triangles: u32) -> (String, LoadedMesh) {
     (format!("organ{}k", n_triangles / 1000), loaded(shapes::organ(n_triangles, 7), 1.0))
 }
 
-/// The same triangles for the peer; with [`TriMeshFlags::ORIENTED`] its pseudonormals too.
+/// Returns the triangles of `mesh` for the peer; with [`TriMeshFlags::ORIENTED`] its pseudonormals too.
 pub fn parry(mesh: &TriangleMesh, flags: TriMeshFlags) -> TriMesh {
     let vertices = mesh.positions().iter().map(vector).collect();
     let triangles = mesh.triangle_ids().map(|t| mesh.vertices(t)).collect();
     TriMesh::with_flags(vertices, triangles, flags).expect("a mesh")
 }
 
-/// The same point for the peer.
+/// Converts a point for the peer.
 pub fn vector(p: &Vec3) -> parry3d::math::Vector {
     p.to_array().into()
 }

@@ -1,4 +1,4 @@
-//! How far ticks that have too little time overrun it: on fine tissue, fans about one vertex, triangles in a point, copies.
+//! Overrun of ticks that have too little time: on fine tissue, fans about one vertex, triangles in a point, copies.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::{
 const BUDGET_NS: u64 = 1_000_000;
 const TICKS: u32 = 4_000;
 
-/// Of the thread alone: a busy machine does not change it.
+/// Returns the processor time of this thread: a busy machine does not change it.
 #[cfg(unix)]
 fn thread_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -39,7 +39,7 @@ fn thread_ns() -> u64 {
     BEGIN.elapsed().as_nanos() as u64
 }
 
-/// Triangles with corners within `size` metres of the origin: each others, or all the same.
+/// Returns triangles with corners within `size` metres of the origin: all different, or all equal.
 fn crowd(n: u32, size: f64, is_same: bool) -> MeshData {
     let mut random = Random::new(11);
     let mut corner = || (random.unit_vector() * size).as_vec3();
@@ -49,7 +49,7 @@ fn crowd(n: u32, size: f64, is_same: bool) -> MeshData {
     MeshData { positions, triangles: (0..n).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect() }
 }
 
-/// With how high their surface is, metres.
+/// Returns tissues with the height of their surface, metres.
 fn tissues() -> Vec<(String, MeshData, f64)> {
     let faces = shapes::sphere(0.1, 1).triangles.len() as f64;
     let frequency = (1.5e6 / faces).sqrt() as u32;
@@ -91,7 +91,7 @@ pub fn run(run: &mut Run) {
             let mut took: Vec<f64> = (0..TICKS)
                 .map(|tick| {
                     let t = f64::from(tick) / f64::from(TICKS);
-                    // From above on to it, 3 mm into it, and along it.
+                    // The tool comes from above on to the surface, goes 3 mm into it, and then along it.
                     let height = surface_m + 0.007 + 0.01 * (1.0 - 4.0 * t).max(0.0);
                     let pose = ToolPose {
                         tool: tool.id,

@@ -1,4 +1,4 @@
-//! A2: what a server has in memory some time after ten large tissues came and went, and ticks beside them.
+//! A2: memory of a server some time after ten large tissues came and went, and ticks in the meantime.
 
 use std::{thread, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
 
 const RATE_HZ: f64 = 1000.0;
 const N_TISSUES: usize = 10;
-/// From the last deletion until memory is looked at.
+/// Time from the last deletion to the reading of the memory.
 const AFTER: Duration = Duration::from_secs(10);
 
 /// Prints a line.
@@ -33,7 +33,7 @@ pub fn run(run: &mut Run) {
         served.round((&stage, &plan), None, &mut beside);
     }
     coming.join().expect("no panic");
-    // What is given back is given back beside ticks too.
+    // Memory is given back during ticks too.
     let mut after = Side::new();
     for _ in 0..run.effort.of(5, 1) {
         served.round((&stage, &plan), None, &mut after);

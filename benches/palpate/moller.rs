@@ -1,11 +1,11 @@
-//! A second yardstick of P7: Moller's interval test without division, in `f64` and without a tolerance.
+//! A second peer of P7: Moller's interval test without division, in `f64` and without a tolerance.
 //!
 //! "A fast triangle-triangle intersection test", JGT 2, 1997, with the later refinement.
 
 use glam::DVec3;
 use palpate::geometry::triangle_triangle::{Triangle, meet};
 
-/// Whether two triangles meet; coplanar ones are left to the exact test.
+/// Returns true if two triangles meet; coplanar ones are left to the exact test.
 pub fn overlap(v: &Triangle, u: &Triangle) -> bool {
     let heights = |face: &Triangle, t: &Triangle| {
         let n = (face[1] - face[0]).cross(face[2] - face[0]);
@@ -43,7 +43,7 @@ pub fn overlap(v: &Triangle, u: &Triangle) -> bool {
     !(first[1] < second[0] || second[1] < first[0])
 }
 
-/// `None` when all is in one plane.
+/// Returns `None` if everything is in one plane.
 fn interval([v0, v1, v2]: [f64; 3], [d0, d1, d2]: [f64; 3]) -> Option<[f64; 5]> {
     if d0 * d1 > 0.0 {
         Some([v2, (v0 - v2) * d2, (v1 - v2) * d2, d2 - d0, d2 - d1])

@@ -14,22 +14,22 @@ use parry3d::{
 
 use crate::inputs::vector;
 
-/// Metres that the middle of a patch goes in.
+/// Inward displacement of the middle of a patch, metres.
 const DENT_M: f64 = 2e-3;
 
-/// Vertices with two sets of places.
+/// Vertices with two sets of positions.
 pub struct Patch {
-    /// Ascending.
+    /// Vertex numbers, ascending.
     pub vertices: Vec<u32>,
-    /// Of these, at rest and dented.
+    /// Positions of these vertices, at rest and dented.
     pub places: [Vec<Vec3>; 2],
-    /// With a corner among them, ascending.
+    /// Triangles with a corner among them, ascending.
     pub triangles: Vec<u32>,
 }
 
 impl Patch {
-    /// The vertices nearest to one of them that have together at most so many triangles, pushed towards the
-    /// middle of the mesh.
+    /// Returns the vertices nearest to `centre` that have together at most `n_triangles`, pushed towards the middle of
+    /// the mesh.
     pub fn around(mesh: &TriangleMesh, centre: u32, n_triangles: usize) -> Patch {
         let at = mesh.position(centre);
         let far = |v: u32| mesh.position(v).distance_squared(at);
@@ -68,12 +68,12 @@ impl Patch {
         surface.move_vertices(&self.vertices, &self.places[place]);
     }
 
-    /// Takes its triangles out, by their present names.
+    /// Removes the patch's triangles, by their present ids.
     pub fn cut_ours(&self, surface: &mut Surface, names: &[TriangleId]) {
         surface.edit(names, &[], &[]);
     }
 
-    /// Puts triangles in and says how they are called.
+    /// Adds triangles and returns their ids.
     pub fn mend_ours(&self, surface: &mut Surface, triangles: &[[u32; 3]]) -> Vec<TriangleId> {
         let first = surface.edit(&[], &[], triangles);
         (first.0..).take(triangles.len()).map(TriangleId).collect()
@@ -112,7 +112,7 @@ impl PartialPeer {
         peer
     }
 
-    /// Moves and refits as its documentation asks: no margin, nothing flagged before.
+    /// Moves and refits as the peer's documentation asks: no margin, nothing flagged before.
     fn move_vertices(&mut self, vertices: &[u32], places: &[Vec3], triangles: &[u32]) {
         for (v, p) in vertices.iter().zip(places) {
             self.positions[*v as usize] = vector(p);
@@ -124,7 +124,7 @@ impl PartialPeer {
         self.tree.refit_partial(&[], triangles);
     }
 
-    /// Unsigned, metres.
+    /// Returns the unsigned distance, metres.
     pub fn distance(&self, p: DVec3) -> f64 {
         let p = vector(&p.as_vec3());
         let project = |t: u32, _| -> Option<PointProjection> {
@@ -140,7 +140,7 @@ impl PartialPeer {
     }
 }
 
-/// Where distances are compared after a move: about the dented vertices.
+/// Returns points about the dented vertices, at which distances are compared after a move.
 pub fn probes(mesh: &TriangleMesh, patch: &Patch, n: usize) -> Vec<DVec3> {
     let step = (patch.triangles.len() / n).max(1);
     let middles = patch.triangles.iter().step_by(step).map(|t| {

@@ -1,6 +1,6 @@
 //! P13: a rendered tick: the dental probe's device dragged through the liver of 70 k triangles 5 mm below its surface,
-//! the proxy along it; beside the same tick not rendered where the proxy is, and beside the one that penetrates as deep
-//! as the device. What rendering adds is the proxy's motion; what it saves are the searches for deepest points.
+//! the proxy along it; compared with an unrendered tick at the proxy, and with one that penetrates as deep as the
+//! device. Rendering adds the proxy's motion, and saves the searches for deepest points.
 
 use std::{hint::black_box, time::Instant};
 
@@ -22,12 +22,13 @@ use crate::{
     turns::by_turns,
 };
 
-/// Below where the probe touches with [`crate::tick`]'s contacts, metres.
+/// Depth below the pose at which the probe touches with [`crate::tick`]'s contacts, metres.
 const DEPTH_M: f64 = 5e-3;
-/// The device comes from so far above, metres, where nothing of the bent probe is in the liver, in so many ticks.
+/// Height from which the device comes, metres, at which nothing of the bent probe is in the liver, and ticks down from
+/// it.
 const ABOVE_M: f64 = 30e-3;
 const TICKS_DOWN: usize = 350;
-/// Of ticks one after the other, nanoseconds.
+/// Time between two ticks, nanoseconds.
 const TICK_NS: u64 = 1_000_000;
 
 /// Prints a line for each tool.
@@ -56,7 +57,7 @@ fn drag(run: &mut Run, (name, liver): (&str, LoadedMesh), tool: &Tool) {
     let mut felt = Felt::new(&stage);
     down.for_each(|pose| felt.tick(&pose));
 
-    // Where the proxy is on its way there, and that it is where it should be.
+    // Records the proxy's poses along the way, and checks that it is where it should be.
     let (mut proxies, mut force_n, mut added_ns) = (Vec::new(), 0.0, Vec::new());
     for pose in &device {
         let before = Instant::now();
@@ -119,7 +120,7 @@ impl Felt {
         black_box(answer.expect("accepted"));
     }
 
-    /// It stands where it came to last, at one of the ends.
+    /// Ticks along the way from the end at which the loop stands.
     fn go(&mut self, way: &[[ToolPose; 1]]) {
         if self.is_back {
             way.iter().rev().for_each(|pose| self.tick(pose));

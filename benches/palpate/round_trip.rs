@@ -1,14 +1,14 @@
-//! P9: the round trip of a tick against an echo of answers of the same size, at 1, 8 and 32 streams; and P11:
-//! the server's processor time for each tick at 32 streams against the echo's and the engine's together, at a rate
-//! that this machine holds too. And the same round trip over a Unix socket against that over TCP.
+//! P9: the round trip of a tick compared with an echo of answers of equal size, at 1, 8 and 32 streams; and P11: the
+//! server's processor time for each tick at 32 streams compared with the sum of the echo's and the engine's, also at a
+//! rate that this machine sustains. P9 also compares the round trip over a Unix socket with that over TCP.
 //!
-//! With clients and server on two cores the floor is theirs: 8 clients at 1 kHz keep both busy, and a tick waits for the
-//! ticks before it, each of which takes the engine's time that an echo does not take. So there is also an echo that keeps
-//! a core busy as long.
+//! With clients and server on two cores the floor is theirs: 8 clients at 1 kHz keep both busy, and a tick waits for
+//! the ticks before it, each of which takes the engine's time that an echo does not take. So there is also an echo that
+//! keeps a core busy as long.
 //!
-//! What P11 takes beyond its sum is 2 us that make the message of an answer, and the kernel: 33 us a tick at 32 streams of
-//! 100 Hz, and 19 us of an echo, by `perf record`. Answers that come at once are one wake-up for many clients, and those
-//! that come a tick apart each wake a core that has gone idle. So there too an echo is measured that keeps a core as busy:
+//! P11 exceeds its sum by 2 us that make the message of an answer, and by the kernel: 33 us a tick at 32 streams of 100
+//! Hz, and 19 us of an echo, by `perf record`. Answers that come at once are one wake-up for many clients, and answers
+//! that come a tick apart each wake a core that has gone idle. So P11 too measures an echo that keeps a core as busy:
 //! it takes some 5 us more than the sum.
 
 use palpate::load::run::plan::Plan;
@@ -19,18 +19,18 @@ use crate::{
 };
 
 const RATE_HZ: f64 = 1000.0;
-/// At which two cores answer each tick of 32 streams, clients included.
+/// Rate at which two cores answer each tick of 32 streams, clients included.
 const SLOW_HZ: f64 = 100.0;
 const PEER: &str = "tonic-echo";
 
-/// Who answers.
+/// Server that answers.
 #[derive(Clone, Copy)]
 enum By {
     Ours,
     OursByUnixSocket,
     Echo,
-    /// An echo that keeps a core busy as long as the engine does in the mean of a round: each tick waits for the same work
-    /// before it, but its own has none that take little or much.
+    /// An echo that keeps a core busy as long as the engine does in the mean of a round: each tick waits for equal work
+    /// before it, but no answer takes particularly little or much.
     BusyEcho,
 }
 
@@ -72,7 +72,7 @@ fn against(ours: &Side, name: &str, peer: &Side) -> String {
     )
 }
 
-/// Against what the target names: the echo's time and the engine's, as if no tick waited for another.
+/// Compares with the target's reference: the echo's time and the engine's, as if no tick waited for another.
 fn over_sum(ours: &Side, echo: &Side) -> String {
     let over = |percent| {
         ours.round_trip_us(percent) / (echo.round_trip_us(percent) + ours.compute_us(percent))
@@ -118,7 +118,8 @@ fn print_cpu(run: &mut Run, n: u32, rate_hz: f64) {
     run.line("P11", &format!("{n}x{rate_hz}Hz"), checksum, text);
 }
 
-/// Rounds by turns, and a sum over the answers, which were compared. A busy echo takes what `timed` does in the engine.
+/// Runs rounds alternately; returns a sum over the compared answers. A busy echo takes as long as `timed` in the
+/// engine.
 fn alternate<const N: usize>(
     run: &Run,
     plan: &Plan,

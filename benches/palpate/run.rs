@@ -1,4 +1,4 @@
-//! One run of the benchmarks: a line for each case, and what is kept of them.
+//! A run of the benchmarks: a line for each case, and the saved results.
 
 use std::{
     collections::BTreeMap,
@@ -10,21 +10,21 @@ use std::{
 
 use crate::turns::{Effort, Times, by_turns};
 
-/// Largest relative difference of a checksum from the recorded one: sums of answers in another order or
-/// with another `sin`.
+/// Largest relative difference of a checksum from the recorded one: sums of answers in another order or with another
+/// `sin`.
 const CHECKSUM_SLACK: f64 = 1e-6;
 
-/// What is measured, against whom.
+/// A case and its peer.
 pub struct Case<'a> {
-    /// Its name in the targets, and what of it.
+    /// Name of the measure in the targets.
     pub measure: &'static str,
     pub case: &'a str,
     pub peer: &'a str,
-    /// That each contestant goes through.
+    /// Items that each contestant processes.
     pub items: usize,
 }
 
-/// The run.
+/// A run of the benchmarks.
 pub struct Run {
     pub effort: Effort,
     lines: Vec<String>,
@@ -44,12 +44,12 @@ impl Run {
         }
     }
 
-    /// A measure whose input is not there.
+    /// Notes a measure whose input is missing.
     pub fn leave_out(&mut self, measure: &'static str) {
         self.left_out.push(measure);
     }
 
-    /// Times both by turns and says so. The answers have been compared before; `checksum` is made of them.
+    /// Times both by turns and prints a line. The answers have been compared before; `checksum` is made of them.
     pub fn compare(
         &mut self,
         case: &Case,
@@ -71,13 +71,13 @@ impl Run {
         ours.p50
     }
 
-    /// Prints what was measured otherwise; the answers have been compared.
+    /// Prints a line of other measurements; the answers have been compared.
     pub fn line(&mut self, measure: &str, case: &str, checksum: f64, text: impl Display) {
         self.print(format!("{measure} case={case} {text} checksum={checksum:.9e} checked=yes"));
         self.checksums.insert(format!("{measure} {case}"), checksum);
     }
 
-    /// Kept with the lines.
+    /// Adds a picture that is saved with the lines.
     pub fn picture(&mut self, measure: &'static str, svg: String) {
         self.pictures.push((measure, svg));
     }
@@ -111,7 +111,7 @@ impl Run {
         }
     }
 
-    /// Writes the lines of a full run, or the checksums of a small one.
+    /// Writes the lines of a full run, or the checksums of a smoke run.
     pub fn save(&self, measures: &[&str]) -> io::Result<()> {
         let mut text = String::new();
         if self.effort == Effort::Smoke {
@@ -162,7 +162,7 @@ impl Display for Timed<'_> {
     }
 }
 
-/// Four figures of a number.
+/// A number with four significant digits.
 pub struct Figures(pub f64);
 
 impl Display for Figures {

@@ -34,7 +34,7 @@ use palpate::{
 
 use crate::{inputs, served_check::check, turns::Effort};
 
-/// Later than this a tick is missed.
+/// Ticks later than this are missed.
 pub const DEADLINE: Duration = Duration::from_millis(1);
 
 /// A server, a scene on it, and the runtime of the connection that made the scene.
@@ -45,12 +45,12 @@ pub struct Served {
     socket: PathBuf,
 }
 
-/// What became of one side over all rounds.
+/// Results of one side over all rounds.
 pub struct Side {
     pub all: Measured,
     /// Median round trip of each round, microseconds.
     p50s: Vec<f64>,
-    /// Of the server.
+    /// Processor time of the server.
     pub cpu: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Served {
         Served::with(&[])
     }
 
-    /// With more arguments.
+    /// Starts a server with additional arguments.
     pub fn with(more: &[&str]) -> Served {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
@@ -73,7 +73,7 @@ impl Served {
         Served { runtime, interrupt, server: start(&arguments), socket }
     }
 
-    /// The server's Unix socket.
+    /// Returns the address of the server's Unix socket.
     pub fn unix_address(&self) -> ServerAddress {
         ServerAddress::new(&format!("unix:{}", self.socket.display()))
     }
@@ -83,7 +83,7 @@ impl Served {
         self.check_at(&self.server.address(), plan, tool)
     }
 
-    /// The same at one of the server's addresses, or with a key.
+    /// As [`Served::check`], at one of the server's addresses, or with a key.
     pub fn check_at(&self, address: &ServerAddress, plan: &Plan, tool: &MeshData) -> f64 {
         self.runtime.block_on(check(address, plan, tool))
     }
@@ -93,13 +93,13 @@ impl Served {
         self.set_up_at(&address, plan)
     }
 
-    /// The same at one of the server's addresses, or with a key.
+    /// As [`Served::set_up`], at one of the server's addresses, or with a key.
     pub fn set_up_at(&mut self, address: &ServerAddress, plan: &Plan) -> Stage {
         let session = Stage::set_up(plan, address, &mut self.interrupt);
         self.runtime.block_on(session).expect("a scene")
     }
 
-    /// One round over TCP, answered by the engine or by an echo.
+    /// Runs one round over TCP, answered by the engine or by an echo.
     pub fn round(
         &mut self,
         session: (&Stage, &Plan),
@@ -110,7 +110,7 @@ impl Served {
         self.round_at(session, &address, echo, side);
     }
 
-    /// One round at one of the server's addresses, or the echo's.
+    /// Runs one round at one of the server's addresses, or at the echo's.
     pub fn round_at(
         &mut self,
         (session, plan): (&Stage, &Plan),
@@ -127,7 +127,7 @@ impl Served {
         side.add(&measured);
     }
 
-    /// One round over TCP, and at the same time one of a scene on another server, of which nothing is kept.
+    /// Runs one round over TCP, and at the same time one of a scene on another server, whose results are discarded.
     pub fn round_beside(
         &mut self,
         (session, plan): (&Stage, &Plan),
@@ -157,61 +157,61 @@ impl Side {
         self.all.deformations.update.add(&measured.deformations.update);
     }
 
-    /// Ticks that took longer than the deadline, percent.
+    /// Returns the share of ticks that took longer than the deadline, percent.
     pub fn missed_percent(&self) -> f64 {
         100.0 * self.all.tally.missed as f64 / self.all.tally.sent as f64
     }
 
-    /// Of all rounds together, microseconds.
+    /// Returns a percentile of the round trips of all rounds, microseconds.
     pub fn round_trip_us(&self, percent: f64) -> f64 {
         self.all.tally.round_trip.percentile_us(percent).unwrap_or(f64::INFINITY)
     }
 
-    /// In the engine.
+    /// Returns a percentile of the time in the engine, microseconds.
     pub fn compute_us(&self, percent: f64) -> f64 {
         self.all.tally.compute.percentile_us(percent).unwrap_or(0.0)
     }
 
-    /// Least and greatest median of a round.
+    /// Returns the least and the greatest median of a round.
     pub fn range_us(&self) -> (f64, f64) {
         let p50s = self.p50s.iter().copied();
         (p50s.clone().fold(f64::INFINITY, f64::min), p50s.fold(0.0, f64::max))
     }
 
-    /// Mean of an answer.
+    /// Returns the mean size of an answer.
     pub fn answer_bytes(&self) -> u64 {
         self.all.tally.answer_bytes / self.all.tally.answers.max(1)
     }
 
-    /// Of the server, for each tick that it was sent.
+    /// Returns the server's processor time per tick sent, microseconds.
     pub fn cpu_us_per_tick(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.all.tally.sent.max(1) as f64
     }
 }
 
-/// The program under test with these arguments; `PALPATE_SERVER_BIN` names another build's.
+/// Starts the program under test with these arguments; `PALPATE_SERVER_BIN` names another build's.
 pub fn start(args: &[&str]) -> ServerProcess {
     let other = env::var_os("PALPATE_SERVER_BIN").map(PathBuf::from);
     let program = other.unwrap_or_else(|| env!("CARGO_BIN_EXE_palpate").into());
     ServerProcess::start(&program, args).expect("a server")
 }
 
-/// A bead against an organ of 20 k triangles: little work in the engine, so that the transport is seen.
+/// Returns a plan of a bead against an organ of 20 k triangles: little work in the engine, so that the transport shows.
 pub fn bead_plan(n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
     plan(PhantomTissue::smooth(), &bead(), n_clients, rate_hz, seconds)
 }
 
-/// The tool of [`bead_plan`].
+/// Returns the tool of [`bead_plan`].
 pub fn bead() -> MeshData {
     shapes::sphere(0.0005, 1)
 }
 
-/// The tool of [`liver_plan`].
+/// Returns the tool of [`liver_plan`].
 pub fn stylus() -> MeshData {
     shapes::capsule(0.001, 0.04, 8)
 }
 
-/// A stylus against the tissue of P4, all of which moves so often a second.
+/// Returns a plan of a stylus against the tissue of P4, all of which moves `deform_hz` times a second.
 pub fn liver_plan(effort: Effort, deform_hz: f64, seconds: f64) -> (String, Plan) {
     let (name, liver) = inputs::liver(effort);
     let file = obj_file("liver", &data(&liver.mesh));

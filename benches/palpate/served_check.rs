@@ -1,4 +1,4 @@
-//! Ticks answered over gRPC against the same ticks answered by the engine in this process.
+//! Ticks answered over gRPC, compared with the same ticks answered by the engine in this process.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use palpate::{
 };
 
 const SCENE: &str = "check";
-/// Places all over the tissue, from 3 mm off it to 3 mm inside.
+/// Positions all over the tissue, from 3 mm off it to 3 mm inside.
 const TICKS: usize = 100;
 const HEIGHT_M: f64 = 3e-3;
 
-/// A server on a busy machine has no time for some tick, whose answer then says so. The comparison begins anew so often.
+/// Attempts: a server on a busy machine may have no time for a tick, and its answer reports that.
 const ATTEMPTS: usize = 10;
 
-/// Sends the same poses to the plan's tissue and tool on the server and here, and returns a sum over the answers.
+/// Sends equal poses to the plan's tissue and tool on the server and here, and returns a sum over the answers.
 ///
 /// # Panics
-/// When an answer differs, or when some tick was cut short in every attempt.
+/// Panics if an answer differs, or if some tick was cut short in every attempt.
 pub async fn check(server: &ServerAddress, plan: &Plan, tool: &MeshData) -> f64 {
     for _ in 0..ATTEMPTS {
         if let Some(sum) = compare(server, plan, tool).await {
@@ -37,7 +37,7 @@ pub async fn check(server: &ServerAddress, plan: &Plan, tool: &MeshData) -> f64 
     panic!("in each of {ATTEMPTS} attempts the server cut a tick short");
 }
 
-/// `None` when the server had no time for a tick.
+/// Compares once; returns `None` if the server had no time for a tick.
 async fn compare(server: &ServerAddress, plan: &Plan, tool: &MeshData) -> Option<f64> {
     let mut client = Client::connect(server).await.expect("a server");
     client.create_scene(SCENE).await.expect("room for a scene");
@@ -77,7 +77,7 @@ async fn compare(server: &ServerAddress, plan: &Plan, tool: &MeshData) -> Option
     sum
 }
 
-/// Signed distance, contacts in all, and the triangles of those given.
+/// Signed distance, total contacts, and the triangles of the returned contacts.
 type Said = (f64, u32, Vec<u32>, Vec<u32>);
 
 fn said(answer: &proto::TrackResponse) -> Said {
@@ -110,7 +110,7 @@ fn twin(organ: LoadedMesh, tool: LoadedMesh) -> (Session, palpate::scene::ToolId
     (Session::new(scene, &[tool], TickOptions::default()).expect("a session"), tool)
 }
 
-/// The tool's `tip` at triangles all over the mesh, the tool turned otherwise at each.
+/// Returns poses of the tool with its `tip` at triangles all over the mesh, in a different orientation at each.
 fn poses(mesh: &TriangleMesh, tip: DVec3) -> Vec<(DQuat, DVec3)> {
     let pose = |i: usize| {
         let t = mesh.triangle_ids().nth(i * mesh.n_triangles() / TICKS).expect("a triangle");

@@ -1,5 +1,5 @@
-//! P15: a sample of the servo, over local models of sixteen rows and of as many as there may be, that a device presses
-//! into, with friction and without, and the taking of each newer model. What has no peer is held to a target.
+//! P15: a sample of the servo, over local models of sixteen rows and of the most rows allowed, that a device presses
+//! into, with friction and without, and the taking of each newer model. A measure without a peer has a target.
 
 use std::time::Instant;
 
@@ -21,17 +21,17 @@ use crate::{
 };
 
 const TOOL: u32 = 1;
-/// Of a device at 4 kHz, seconds; a model comes with every fourth.
+/// Sample period of a device at 4 kHz, seconds; a model comes with every fourth sample.
 const SAMPLE_S: f64 = 250e-6;
 const SAMPLES_A_MODEL: u64 = 4;
-/// Microseconds, at p50, of sixteen rows.
+/// Target at p50 with sixteen rows, microseconds.
 const TARGET_US: f64 = 5.0;
 /// A force that is felt, newtons.
 const PRESSING_N: f64 = 0.1;
-/// Of the tool, metres.
+/// Reach of the tool, metres.
 const REACH_M: f64 = 0.01;
 const FRICTION: f64 = 0.3;
-/// Presses a second, and how far they go, metres.
+/// Presses a second, and their depth, metres.
 const PRESS_HZ: f64 = 2.0;
 const PRESS_M: f64 = 1.5e-3;
 
@@ -90,7 +90,7 @@ fn run_rows(run: &mut Run, case: &str, n_rows: usize, friction: f64) {
     run.line("P15", case, force_n, text);
 }
 
-/// A pit about the tool: rows that push it up and inwards, no two alike.
+/// Returns a pit about the tool: rows that push it up and inwards, no two alike.
 fn model(random: &mut Random, n_rows: usize, friction: f64) -> LocalModel {
     let mut model = LocalModel {
         tool: TOOL,

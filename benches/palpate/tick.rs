@@ -1,11 +1,11 @@
-//! P8: a whole tick in the engine: a dental probe dragged through a liver of 70 k triangles with about 24
-//! contacts, four probe points, the sweep on; beside parry3d's contact manifolds of the same two meshes and
-//! its projections of the same four points, which tell less.
+//! P8: a whole tick in the engine: a dental probe dragged through a liver of 70 k triangles with about 24 contacts,
+//! four probe points, the sweep on; compared with parry3d's contact manifolds of the same two meshes and its
+//! projections of the same four points, which return less.
 //!
-//! The floor of such a tick is `still_us`, where the tool stands: what was proved holds, each contact is read again and
-//! exactly, and only about the tool's open tip is it looked for. What is above it are the searches for deepest points,
-//! because 80 um a tick outlive a proof of the field's tolerance. The target of 25 us would take reads of a dense grid,
-//! 0.026 us, 27 for each of five triangles that are entered, and 20 GB for the grid (P3).
+//! The floor of such a tick is `still_us`, of a tool that stands: earlier proofs hold, each contact is read again and
+//! exactly, and contacts are searched for only about the tool's open tip. The rest is the search for deepest points,
+//! because no proof within the field's tolerance survives 80 um a tick. The target of 25 us would take reads of a dense
+//! grid, 0.026 us, 27 for each of five triangles that are entered, and 20 GB for the grid (P3).
 
 use std::{hint::black_box, sync::Arc};
 
@@ -37,22 +37,22 @@ use crate::{
     turns::{Effort, by_turns},
 };
 
-/// Contacts that the depth is held at.
+/// Contacts that the depth is controlled to.
 const CONTACTS: usize = 24;
-/// Of a tip at 1 kHz along the surface and into it, metres.
+/// Steps of a tip at 1 kHz along the surface and into it, metres.
 const STEP_M: f64 = 8e-5;
 const PRESS_M: f64 = 1e-5;
-/// Never deeper, however few contacts there are, metres.
+/// Greatest depth, however few contacts there are, metres.
 const DEPTH_MAX_M: f64 = 2e-3;
 /// Probe points: the tip and some up the shaft, metres.
 const PROBES_M: [f64; 4] = [0.0, 0.002, 0.004, 0.006];
 /// Tolerance of the field in a smoke run, as a share of the tool's diagonal.
 pub const SMOKE_TOLERANCE: f64 = 5e-3;
-/// What brute force and the tick differ in at most, metres: rounding of coordinates to `f32`.
+/// Largest difference between brute force and the tick, metres: rounding of coordinates to `f32`.
 const ROUNDING_M: f64 = 1e-7;
-/// Ticks whose answers brute force looks at.
+/// Ticks whose answers are compared with brute force.
 const BRUTE: usize = 8;
-/// Ticks at each pose to see what standing costs.
+/// Ticks at each pose that measure the cost of standing.
 const STANDS: usize = 8;
 
 /// Prints a line for each tool.
@@ -70,7 +70,7 @@ pub struct Stage {
     scene: Arc<Scene>,
     tissue: Arc<Tissue>,
     pub tool: Arc<Tool>,
-    /// Tool frame.
+    /// Probe points, tool frame.
     points: Vec<DVec3>,
     pub way: Vec<[ToolPose; 1]>,
     peer_tissue: TriMesh,
@@ -78,7 +78,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// With a way of `n` ticks.
+    /// Creates a stage with a way of `n` ticks.
     pub fn new(effort: Effort, tissue: LoadedMesh, tool: &inputs::Tool, n: usize) -> Stage {
         let (_, loaded) = tool.load(effort);
         let flags = TriMeshFlags::ORIENTED;
@@ -177,12 +177,12 @@ impl Stage {
         RenderedSession::new(scene, &[self.tool.id], options, render).expect("the tool is there")
     }
 
-    /// From the probes up the shaft to the tip, unit, tool frame.
+    /// Returns the direction from the probes up the shaft to the tip, unit, tool frame.
     pub fn way_in(&self) -> DVec3 {
         (self.points[0] - self.points[1]).normalize()
     }
 
-    /// Probes are as far as brute force says, and so are the two points of each contact.
+    /// Compares the distances of probes, and of the two points of each contact, with brute force.
     fn check(&self, case: &str, scene_from_tool: &Pose, answer: &TickAnswer) {
         let current = self.tissue.current();
         let tissue = current.surface.mesh();
@@ -227,7 +227,7 @@ impl Stage {
         }
     }
 
-    /// Poses along the organ's waist, the depth such that contacts stay about [`CONTACTS`].
+    /// Returns poses along the organ's waist, at a depth that keeps about [`CONTACTS`].
     fn drag(&self, n: usize, tip: DVec3, axis: DVec3) -> Vec<[ToolPose; 1]> {
         let mut session =
             self.session(TickOptions { sweep: false, probes: false, ..TickOptions::default() });
@@ -253,7 +253,7 @@ impl Stage {
             depth = (depth + PRESS_M * press.clamp(-1.0, 1.0)).clamp(-DEPTH_MAX_M, DEPTH_MAX_M);
             pose
         };
-        // The first steps on the spot until the depth is found.
+        // The first steps stay in place until the depth is found.
         (0..300).for_each(|_| drop(place(0)));
         (0..n).map(place).collect()
     }
@@ -268,7 +268,7 @@ pub struct ThereAndBack<'a> {
 }
 
 impl ThereAndBack<'_> {
-    /// After two turns, so that buffers have grown.
+    /// Starts after two turns, so that buffers have grown.
     pub fn new(session: Session, way: &[[ToolPose; 1]]) -> ThereAndBack<'_> {
         let mut warm = ThereAndBack { session, way, sequence: 0, turns: 0 };
         (0..2).for_each(|_| warm.go());
@@ -286,7 +286,7 @@ impl ThereAndBack<'_> {
     }
 }
 
-/// The end of a tool on its longest side, and the way it points.
+/// Returns the end of a tool on its longest side, and the direction in which it points.
 pub fn tip(mesh: &TriangleMesh) -> (DVec3, DVec3) {
     let size = mesh.used_box().size();
     let k = (0..3).max_by(|i, j| size[*i].total_cmp(&size[*j])).expect("three");

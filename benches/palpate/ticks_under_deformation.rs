@@ -1,9 +1,9 @@
-//! P10: ticks while all of a tissue of 70 k triangles deforms at 60 Hz, against the same without, and against the same
-//! while a tissue on another server deforms so.
+//! P10: ticks while all of a tissue of 70 k triangles deforms at 60 Hz, compared with ticks at rest, and with ticks
+//! while a tissue on another server deforms likewise.
 //!
-//! A tick waits for no deformation, but on two cores it shares them with the writer (1.6 ms a frame), with the threads that
-//! decode 420 kB in the background, and with the client that makes and sends them. The other server takes as much of
-//! the cores and nothing else from these ticks: what they lose beyond that they lose to their own tissue's deformation.
+//! A tick waits for no deformation, but on two cores it shares them with the writer (1.6 ms a frame), with the threads
+//! that decode 420 kB in the background, and with the client that makes and sends them. The other server takes as much
+//! of the cores and nothing else from these ticks: any further loss is due to the deformation of their own tissue.
 
 use palpate::load::{
     report::picture::{Curve, draw},
@@ -17,10 +17,10 @@ use crate::{
 };
 
 const DEFORM_HZ: f64 = 60.0;
-/// Of the client on the other server, which is there because a run has one.
+/// Rate of the client on the other server, which is there because a run has one.
 const BESIDE_HZ: f64 = 10.0;
 
-/// A scene and what is done in it.
+/// A scene and the plan that runs in it.
 type Staged = (Stage, Plan);
 
 /// Prints two lines for each number of streams, and draws the distributions of one.
@@ -52,7 +52,8 @@ pub fn run(run: &mut Run) {
     }
 }
 
-/// Ticks at rest, while their tissue deforms, and while one on the other server does. The stages are at rest and deforming.
+/// Measures ticks at rest, while their tissue deforms, and while one on the other server does. The stages are at rest
+/// and deforming.
 fn by_turns(
     rounds: usize,
     (served, here): (&mut Served, &[Staged; 2]),

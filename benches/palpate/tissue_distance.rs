@@ -1,9 +1,9 @@
-//! P2: the exact signed distance of a point to a tissue of 70 k triangles, against parry3d's projection
-//! with pseudonormals: cold at random points, coherent along the way of an instrument's tip, where both use what they
-//! answered last.
+//! P2: the exact signed distance of a point to a tissue of 70 k triangles, compared with parry3d's projection with
+//! pseudonormals: cold at random points, coherent along the way of an instrument's tip, where both use their last
+//! answer.
 //!
-//! The floor is `floor_us`: the exact distance and the sign at the triangle that is nearest, told beforehand. What is
-//! above it rules out all others: a cold point looks at nine runs of links and six leaves.
+//! The floor is `floor_us`: the exact distance and the sign at the nearest triangle, known in advance. The time above
+//! it excludes all other triangles: a cold point looks at nine runs of links and six leaves.
 
 use std::{f64::consts::TAU, hint::black_box};
 
@@ -29,18 +29,18 @@ use crate::{
     turns::by_turns,
 };
 
-/// Of a tip at 1 kHz, metres: 80 mm/s.
+/// Step of a tip at 1 kHz, metres: 80 mm/s.
 const STEP_M: f64 = 8e-5;
-/// How far the tip goes in and out, metres, and how many steps that takes.
+/// Amplitude of the tip in and out, metres, and the steps that it takes.
 const HEIGHT_M: f64 = 4e-3;
 const HEIGHT_STEPS: f64 = 1_250.0;
 /// Largest difference of a distance in `f32` coordinates, metres: 0.2 m times a few roundings.
 const SINGLE_ROUNDING_M: f64 = 4e-7;
-/// Cold points are this near at most, metres: where a haptic loop asks.
+/// Largest distance of cold points, metres: the range that a haptic loop queries.
 const NEAR_M: f64 = 0.01;
 /// Near the surface and anywhere about it in no order, and along a tip's way.
 pub const WAYS: [&str; 3] = ["cold", "cold-anywhere", "coherent"];
-/// Points that brute force looks at too.
+/// Points that are compared with brute force.
 const BRUTE: usize = 20;
 
 /// Prints a line for each kind of way through space.
@@ -63,7 +63,7 @@ impl Stage {
         Stage { surface: Surface::new(mesh, LatLonOptions::default()), peer }
     }
 
-    /// Our microseconds for each of [`WAYS`].
+    /// Returns our microseconds for each of [`WAYS`].
     pub fn compare_all(&self, run: &mut Run, measure: &'static str, name: &str) -> [f64; 3] {
         let n = run.effort.of(20_000, 300);
         let points = [self.near(n), self.anywhere(n), self.along_the_surface(n)];
@@ -74,8 +74,8 @@ impl Stage {
         })
     }
 
-    /// The same while nobody knows where the tissue crosses itself: at each revision of one that is large and deforms at
-    /// 60 Hz. Sides are told by winding numbers then, and are the same.
+    /// As [`Stage::compare_all`], while the tissue's self-crossings are unknown, as at each revision of a large tissue
+    /// that deforms at 60 Hz. Winding numbers then decide the sides, with equal results.
     fn compare_unsearched(mut self, run: &mut Run, measure: &'static str, name: &str) {
         let n = run.effort.of(20_000, 300);
         let points = [self.near(n), self.along_the_surface(n)].into_iter().zip([false, true]);
@@ -103,7 +103,7 @@ impl Stage {
         self.measure(points, is_coherent, |d| ours.push(d));
         self.measure_peer(points, is_coherent, |d| theirs.push(d));
         for ((p, ours), theirs) in points.iter().zip(&ours).zip(&theirs) {
-            // Where the liver crosses itself the peer's pseudonormal may tell the wrong side.
+            // If the liver crosses itself, the peer's pseudonormal may give the wrong side.
             let theirs = if ours * theirs < 0.0 {
                 let winding = winding_number(self.surface.mesh(), p.as_dvec3());
                 if winding > 0.5 { -theirs.abs() } else { theirs.abs() }
@@ -126,7 +126,7 @@ impl Stage {
         )
     }
 
-    /// Microseconds for a point whose nearest triangle is known.
+    /// Returns the microseconds for a point whose nearest triangle is known.
     fn floor(&self, run: &Run, points: &[Vec3]) -> f64 {
         let (mesh, from) = (self.surface.mesh(), |p: &Vec3| p.as_dvec3());
         let nearest = |p| self.surface.nearest(p, f64::INFINITY, None).expect("a surface").triangle;
@@ -158,7 +158,7 @@ impl Stage {
         }
     }
 
-    /// What the last answer allows: the nearest point cannot be farther than it was and the step together.
+    /// The last answer allows a bound: the nearest point cannot be farther than its distance plus the step.
     fn measure_peer(&self, points: &[Vec3], is_coherent: bool, mut give: impl FnMut(f64)) {
         let mut last: Option<(Vec3, f32)> = None;
         for p in points {
@@ -174,7 +174,7 @@ impl Stage {
         }
     }
 
-    /// Within [`NEAR_M`] of the surface, in no order.
+    /// Returns points within [`NEAR_M`] of the surface, in no order.
     fn near(&self, n: usize) -> Vec<Vec3> {
         let (mut random, mesh) = (Random::new(5), self.surface.mesh());
         let mut at = || {
@@ -193,7 +193,7 @@ impl Stage {
         (0..n).map(|_| random.point(low, high).as_vec3()).collect()
     }
 
-    /// Around the organ's waist as a tip goes, in and out of its surface.
+    /// Returns points around the organ's waist as a tip goes, in and out of its surface.
     fn along_the_surface(&self, n: usize) -> Vec<Vec3> {
         let bounds = self.surface.bounds();
         let radius = 0.35 * bounds.size().max_element();

@@ -1,5 +1,5 @@
-//! P12: memory of a tissue of 100 k triangles with everything that is kept of it, counted by the allocator
-//! and compared with what the tissue says, beside parry3d's mesh with pseudonormals.
+//! P12: memory of a tissue of 100 k triangles with everything that is kept of it, counted by the allocator and compared
+//! with the tissue's own figure, and with parry3d's mesh with pseudonormals.
 
 use palpate::scene::{Limits, Scene, Tissue, TissueOptions, tissue::deform::Deformation};
 use parry3d::shape::TriMeshFlags;
@@ -21,14 +21,14 @@ pub fn run(run: &mut Run) {
     let (tissue, new_bytes) = bytes_kept_by(|| {
         scene.add_tissue("organ", loaded, TissueOptions::default(), 0).expect("room")
     });
-    // The mesh was there before, and is the tissue's now.
+    // The mesh existed before, and belongs to the tissue now.
     let at_rest = mesh_bytes + new_bytes;
     line(run, &format!("{name}/at-rest"), n, &tissue, at_rest, peer_bytes);
     let ((), more) = bytes_kept_by(|| deform(&tissue, &patch, &rest));
     line(run, &format!("{name}/deforming"), n, &tissue, at_rest + more, peer_bytes);
 }
 
-/// Until everything that is remembered is there: the spare copy, and as many ways as are kept.
+/// Deforms until everything that is remembered is there: the spare copy, and as many ways as are kept.
 fn deform(tissue: &Tissue, patch: &Patch, rest: &[glam::Vec3]) {
     for step in 0..12 {
         let vertices = patch.vertices.clone();

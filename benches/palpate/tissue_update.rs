@@ -1,10 +1,11 @@
-//! P4: bringing a tissue of 70 k triangles up to date after part of it moved, its sign included, against
-//! parry3d: `refit_partial` of its tree (no pseudonormals: it has no call that updates some of them), and
-//! `set_vertices` with pseudonormals when all has moved.
+//! P4: the update of a tissue of 70 k triangles after part of it moved, its sign included, compared with parry3d:
+//! `refit_partial` of its tree (no pseudonormals: it has no call that updates some of them), and `set_vertices` with
+//! pseudonormals if all vertices moved.
 //!
-//! A leaf knows the vertices of its triangles. Of the time for all most is 24 positions read, turned into lanes and
-//! written for each of 9 k leaves, their boxes included. Of a part half is finding the leaves: by vertex, its ring of
-//! triangles and their handles. A second thread gained nothing at this size (`src/index/refit.rs`).
+//! A leaf knows the vertices of its triangles. Most of the time for all vertices goes to 24 positions that are read,
+//! turned into lanes and written for each of 9 k leaves, their boxes included. Half of the time for a part goes to
+//! finding the leaves: by vertex, its ring of triangles and their handles. A second thread gained nothing at this size
+//! (`src/index/refit.rs`).
 
 use glam::{DVec3, Vec3};
 use palpate::{
@@ -26,9 +27,9 @@ use crate::{
 const SINGLE_ROUNDING_M: f64 = 4e-7;
 /// Points at which distances are compared after each move.
 const PROBES: usize = 100;
-/// Of those, by brute force too.
+/// Points of those that are also compared with brute force.
 const BRUTE: usize = 5;
-/// Metres that a vertex goes at most when all move.
+/// Largest displacement of a vertex when all move, metres.
 const WAVE_M: f32 = 1e-3;
 
 /// Prints a line for each share.
@@ -44,7 +45,7 @@ pub fn run(run: &mut Run) {
     compare_all(run, &format!("{name}/100%"), &mesh);
 }
 
-/// There and back, many times. Returns our microseconds.
+/// Moves the patch there and back, many times. Returns our microseconds.
 pub fn compare_patch(
     run: &mut Run,
     measure: &'static str,
@@ -101,7 +102,7 @@ fn compare_all(run: &mut Run, case: &str, mesh: &TriangleMesh) {
     );
 }
 
-/// Distances of both are the same, and some the same as brute force's. Returns a sum over the answers.
+/// Checks that both distances agree, and some of them with brute force's. Returns a sum over the answers.
 pub fn check(case: &str, ours: &Surface, points: &[DVec3], peer: impl Fn(DVec3) -> f64) -> f64 {
     let mut sum = 0.0;
     for (i, p) in points.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! P3: the tool's field with gradient, pose both ways and certified interval, for one point at a time,
-//! against parry3d's exact signed projection; and the field's memory against a dense grid.
+//! P3: the tool's field with gradient, pose both ways and certified interval, for one point at a time, compared with
+//! parry3d's exact signed projection; and the field's memory, compared with a dense grid.
 //!
-//! The floor of an interpolated read is that of a dense grid, eight samples at a place that needs no search: 20 GB for
-//! the probe. A read of the tree waits for memory once or twice a level; where eight go side by side (`-wide`) the waits
-//! overlap, and little is gained, because in a cell with a list the exact tests are what takes time. `again_us` is a read
-//! of the point that was read just before: all of its tree is in cache, so it is what no layout of memory can beat.
+//! The floor of an interpolated read is that of a dense grid, eight samples at an index that needs no search: 20 GB for
+//! the probe. A read of the tree waits for memory once or twice a level; if eight reads run in parallel (`-wide`) the
+//! waits overlap, and little is gained, because in a cell with a list the exact tests take the time. `again_us` is a
+//! second read of the same point: all of its tree is in cache, so no layout of memory can beat it.
 
 use std::{hint::black_box, time::Instant};
 
@@ -29,11 +29,11 @@ use crate::{
     turns::{Effort, by_turns},
 };
 
-/// The points lie this near the surface at most, as a share of the tool's diagonal: where a haptic loop asks.
+/// Largest distance of the points, as a share of the tool's diagonal: the range that a haptic loop queries.
 const NEAR_SHARE: f64 = 0.05;
 /// Largest difference of a distance in `f32` coordinates, as a share of the diagonal.
 const SINGLE_ROUNDING: f64 = 4e-6;
-/// Reads of a point after the first, to see what one takes where memory does not wait.
+/// Reads of a point after the first, to see the cost of one that does not wait for memory.
 const AGAIN: usize = 8;
 /// Tolerance of the field in a smoke run, as a share of the diagonal.
 const SMOKE_TOLERANCE: f64 = 5e-3;
@@ -98,13 +98,13 @@ impl Placed {
         Placed { surface, field, scene_from_link, link_from_scene, peer, peer_pose, diagonal }
     }
 
-    /// What a tick does for a point of the scene: into the link's frame, read, and back.
+    /// Reads a scene point as a tick does: into the link's frame, read, and back.
     fn read(&self, p: DVec3) -> Reading {
         let reading = self.field.read(self.surface.mesh(), self.link_from_scene.point(p));
         Reading { gradient: self.scene_from_link.vector(reading.gradient), ..reading }
     }
 
-    /// The same for many points at once.
+    /// As [`Placed::read`], for many points at once.
     fn read_many<'a>(
         &'a self,
         points: &[DVec3],
@@ -118,7 +118,7 @@ impl Placed {
         readings.iter().map(back)
     }
 
-    /// The same of the peer: nearest point in the scene's frame, and the side by pseudonormal.
+    /// Returns the peer's answer: nearest point in the scene's frame, and the side by pseudonormal.
     fn project(&self, p: [f32; 3]) -> PointProjection {
         self.peer.project_point_and_get_location(&self.peer_pose, p.into(), false).0
     }
@@ -161,7 +161,7 @@ impl Placed {
         run.compare(&case_of(&format!("{case}-wide")), checksum, &more, side_by_side, peer);
     }
 
-    /// One read of a point that was read just before.
+    /// Returns the time of one read of a point that was read just before.
     fn again_us(&self, effort: Effort, points: &[DVec3]) -> f64 {
         let read_each = |times: usize| {
             for p in points {
@@ -173,8 +173,8 @@ impl Placed {
         (often.p50 - once.p50) / AGAIN as f64
     }
 
-    /// The peer's distance is in our interval at every point. Returns at how many the peer is on the other
-    /// side: around open surfaces and where bodies overlap it goes by the nearest normal alone.
+    /// Checks that the peer's distance is in our interval at every point. Returns the number of points at which the
+    /// peer is on the other side: around open surfaces and where bodies overlap it goes by the nearest normal alone.
     fn check(&self, case: &str, points: &[DVec3], singles: &[[f32; 3]]) -> usize {
         let slack = SINGLE_ROUNDING * self.diagonal;
         let mut other_side = 0;

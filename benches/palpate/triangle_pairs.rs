@@ -1,8 +1,8 @@
-//! P1: all intersecting triangle pairs of an instrument and a liver of 70,144 triangles, against parry3d's
-//! pairs of leaves and the same test of triangles.
+//! P1: all intersecting triangle pairs of an instrument and a liver of 70,144 triangles, compared with parry3d's pairs
+//! of leaves and the same test of triangles.
 //!
-//! The instrument goes around the organ's waist, a third of a degree with each pose, its tip in the surface as
-//! deep as gives 10 to 70 pairs; poses that no depth gives as many are left out, and it goes around again.
+//! The instrument goes around the organ's waist, a third of a degree with each pose, its tip in the surface as deep as
+//! gives 10 to 70 pairs; poses at which no depth does are left out, and it goes around again.
 
 use std::{collections::BTreeSet, f64::consts::TAU, hint::black_box};
 
@@ -31,9 +31,9 @@ use crate::{
 
 const PAIRS_MIN: usize = 10;
 const PAIRS_MAX: usize = 70;
-/// Metres; the greatest is 1.15^39 = 233 times that.
+/// Least depth, metres; the greatest is 1.15^39 = 233 times that.
 const DEPTH_LEAST: f64 = 5e-5;
-/// Metres by which the peer's boxes, which are `f32` and not rounded outwards, are enlarged.
+/// Enlargement of the peer's boxes, which are `f32` and not rounded outwards, metres.
 const PEER_SLACK: f32 = 1e-6;
 
 /// Prints a line for each tool.
@@ -88,7 +88,7 @@ fn run_tool(run: &mut Run, tool: &Tool, liver_name: &str, liver: &Surface) {
     );
 }
 
-/// What is found, none of it twice.
+/// Returns the found pairs, after checking that none was found twice.
 fn set(find: impl Fn(&mut Vec<LeafPair>)) -> BTreeSet<LeafPair> {
     let mut found = Vec::new();
     find(&mut found);
@@ -108,7 +108,7 @@ impl Stage<'_> {
         });
     }
 
-    /// Both trees down together, the tool's boxes turned into the scene by matrices made once a pose.
+    /// Descends both trees together, with the tool's boxes turned into the scene by matrices made once a pose.
     fn peer_pairs(&self, pose: &Pose, out: &mut Vec<LeafPair>) {
         let turn = Mat3A::from(pose.rotation.as_mat3());
         let turn_abs = Mat3A::from_cols(turn.x_axis.abs(), turn.y_axis.abs(), turn.z_axis.abs());
@@ -146,7 +146,7 @@ impl Stage<'_> {
         }
     }
 
-    /// `n` poses around the organ; `wanted` pairs where the depth allows.
+    /// Returns `n` poses around the organ, with `wanted` pairs each if the depth allows.
     fn sweep(&self, n: usize, wanted: usize) -> Vec<Pose> {
         let (tip, axis) = tip(&self.mesh);
         let centre = self.liver.bounds().centre();
@@ -181,7 +181,7 @@ impl Stage<'_> {
     }
 }
 
-/// A rotation that takes one unit vector to another, with a turn about it.
+/// Returns a rotation that takes one unit vector to another, with a turn about it.
 fn turned(from: DVec3, to: DVec3, about: f64) -> DMat3 {
     let turn = glam::DQuat::from_axis_angle(to, about) * glam::DQuat::from_rotation_arc(from, to);
     DMat3::from_quat(turn.normalize())

@@ -1,10 +1,9 @@
-//! P7: the triangle test alone on pairs whose leaf boxes overlap, against Guigue and Devillers' and Moller's.
+//! P7: the triangle test alone on pairs whose leaf boxes overlap, compared with Guigue and Devillers' and Moller's.
 //!
-//! Every contestant is given the two triangles in the frames of their trees. `reused` is the case of two
-//! rigid trees: the box test of the leaves has just seen one rectangle from the other, and what it computed is
-//! at hand, while the others carry B's vertices into A's frame first. `framed` computes that again.
-//! `corners` is the case of a deforming triangle without a rectangle: its vertices are carried along for
-//! everyone.
+//! Every contestant receives the two triangles in the frames of their trees. `reused` is the case of two rigid trees:
+//! the box test of the leaves has just seen one rectangle from the other, and its results are at hand, while the others
+//! carry B's vertices into A's frame first. `framed` computes that again. `corners` is the case of a deforming triangle
+//! without a rectangle: every contestant carries its vertices along.
 
 use std::hint::black_box;
 
@@ -37,9 +36,9 @@ struct Pair {
     seen: SeenRectangle,
 }
 
-/// Bounds how far off a placed corner is: all coordinates are within 2.
+/// Error bound of a placed corner: all coordinates are within 2.
 const ERROR: f64 = 8.0 * POSE_ROUNDING;
-/// So few that all stay in the second-level cache; they are met in another order each time, so that no branch
+/// Few enough that all pairs stay in the second-level cache; they are met in another order each time, so that no branch
 /// predictor learns them.
 const PAIRS: usize = 2_048;
 
@@ -106,7 +105,7 @@ impl Stage {
         moller::overlap(&pair.a, &self.placed(pair))
     }
 
-    /// How many meet, all pairs in as many orders.
+    /// Returns the number of pairs that meet, summed over `orders` orders of all pairs.
     fn hits(&self, orders: usize, salt: &mut usize, test: impl Fn(&Stage, &Pair) -> bool) -> usize {
         let mut hits = 0;
         for _ in 0..orders {
@@ -122,10 +121,10 @@ impl Stage {
     }
 }
 
-/// Prints a line for each way to the answer and each yardstick.
+/// Prints a line for each way to the answer and each peer.
 pub fn run(run: &mut Run) {
     let stage = Stage::random(&mut Random::new(7));
-    // Functions by name, not by pointer, so that each is compiled into its loop.
+    // Functions are passed by name, not by pointer, so that each is compiled into its loop.
     against_all(run, &stage, "reused", Stage::reused);
     against_all(run, &stage, "framed", Stage::framed);
     against_all(run, &stage, "corners", Stage::corners);

@@ -1,18 +1,18 @@
-//! Two contestants by turns on the same work.
+//! Contestants by turns on the same work.
 
 use std::time::Instant;
 
-/// How long to measure.
+/// Length of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Numbers to rely on.
+    /// Reliable numbers.
     Full,
-    /// Only to see that it runs, on generated meshes, with the answers that it has always given.
+    /// Only a check that it runs, on generated meshes, with unchanged answers.
     Smoke,
 }
 
 impl Effort {
-    /// The first, or much less.
+    /// Returns `full`, or the much smaller `smoke`.
     pub fn of<T>(self, full: T, smoke: T) -> T {
         match self {
             Effort::Full => full,
@@ -35,8 +35,7 @@ impl Times {
     }
 }
 
-/// Times all contestants by turns after one round of each that does not count; each goes through `items`
-/// items.
+/// Times all contestants by turns after one untimed round of each; each processes `items` items.
 pub fn by_turns<const N: usize>(
     effort: Effort,
     items: usize,

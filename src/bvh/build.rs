@@ -1,4 +1,4 @@
-//! Building a tree from the top (5.2), the same on every machine.
+//! Builds a tree top-down (5.2), identical on every machine.
 
 use glam::{DMat3, DVec3};
 
@@ -14,7 +14,7 @@ use crate::geometry::{
     triangle_triangle::{Rectangle, Triangle},
 };
 
-/// From this depth on, triangles are halved by number: 2^32 of them end within [`DEPTH_MAX`].
+/// Depth from which triangles are halved by number: 2^32 of them end within [`DEPTH_MAX`].
 const HALVED_DEPTH: usize = DEPTH_MAX - 32;
 
 /// A triangle that has no leaf yet.
@@ -26,7 +26,7 @@ struct LeafTriangle {
 }
 
 impl BoxTree {
-    /// O(n log n), and O(n) on every level of a tree at most 96 levels deep at worst.
+    /// O(n log n); in the worst case O(n) on every level of a tree that is at most 96 levels deep.
     pub fn build(mesh: &TriangleMesh) -> BoxTree {
         let item = |id: TriangleId| {
             let corners = mesh.triangle(id);
@@ -51,7 +51,7 @@ impl BoxTree {
         tree
     }
 
-    /// Gives a node its children; `items` are its triangles.
+    /// Adds a node's children; `items` are its triangles.
     fn split(&mut self, node: usize, items: &mut [LeafTriangle], depth: usize) {
         if let [item] = items {
             self.nodes[node] = self.add_leaf(item);
@@ -87,8 +87,8 @@ impl BoxTree {
         while len < LANES {
             let inner = |e: &usize| self.nodes[entries[*e] as usize].leaf().is_none();
             let size = |e: &usize| self.nodes[entries[*e] as usize].surface();
-            // The largest box first: what is likely to be met is told apart here, in one pass, and what is small
-            // stays below.
+            // The largest box is split first: nodes that are likely to be met are separated here, in one pass, and
+            // small nodes stay below.
             let Some(e) = (0..len).filter(inner).max_by(|i, j| size(i).total_cmp(&size(j))) else {
                 break;
             };
@@ -113,25 +113,25 @@ fn corners(items: &[LeafTriangle]) -> impl Iterator<Item = DVec3> + Clone + '_ {
     items.iter().flat_map(|i| i.corners)
 }
 
-/// A box along the principal axes of the vertices, or along x, y and z where the latter is smaller: an even patch has
-/// its principal axes anywhere.
+/// A box along the principal axes of the vertices, or along x, y and z if that box is smaller: the principal axes of an
+/// even patch are arbitrary.
 fn oriented_box(items: &[LeafTriangle]) -> BoxNode {
     let points: Vec<DVec3> = corners(items).collect();
     let principal = BoxNode::around(corners(items), &principal_axes(&points));
     let upright = BoxNode::around(corners(items), &DMat3::IDENTITY);
-    // Of equal boxes the upright one, whose axes are exact in f32.
+    // Equal boxes: the axis-aligned one is chosen, whose axes are exact in f32.
     if upright.surface() <= principal.surface() { upright } else { principal }
 }
 
-/// Puts the triangles whose centroid is below the mean first and says how many they are: along the node's
-/// longest axis, else its shortest, else its middle one. When all of these leave a side empty, halves.
+/// Puts the triangles whose centroid is below the mean first and returns their number: along the node's longest axis,
+/// else its shortest, else its middle one. If all of these leave a side empty, halves.
 fn divide(items: &mut [LeafTriangle], node: &BoxNode, depth: usize) -> usize {
     let mean = items.iter().map(|i| i.centroid).sum::<DVec3>() / items.len() as f64;
     let size = |k: usize| node.max[k] - node.min[k];
     let mut by_size = [0, 1, 2];
     by_size.sort_by(|i, j| size(*j).total_cmp(&size(*i)));
     let [longest, middle, shortest] = by_size;
-    // The source tries the longest axis alone and may put all on one side; the others follow, and from a certain
+    // The source tries only the longest axis and may put all on one side; the other axes follow, and from a certain
     // depth on halves by number, so that each level makes progress.
     let useful = if depth < HALVED_DEPTH { &[longest, shortest, middle][..] } else { &[] };
     for k in useful {
@@ -139,7 +139,7 @@ fn divide(items: &mut [LeafTriangle], node: &BoxNode, depth: usize) -> usize {
         let is_below = |i: &LeafTriangle| axis.dot(i.centroid - mean) < 0.0;
         let n_below = items.iter().filter(|i| is_below(i)).count();
         if n_below > 0 && n_below < items.len() {
-            // Stable, so that the order of what is left does not depend on anything else.
+            // The sort is stable, so that the order within each side depends on nothing else.
             items.sort_by_key(|i| !is_below(i));
             return n_below;
         }

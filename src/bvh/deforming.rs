@@ -1,17 +1,17 @@
-//! Source 000: a binary tree of 16-DOPs over triangles that move, and the front of the last traversal.
+//! Source 000: a binary tree of 16-DOPs over moving triangles, and the front of the last traversal.
 //!
-//! Patent publication CN102708017 of Zhejiang University (Tang, Du, Tong, Zhao), 2012. Where we differ: a leaf's
-//! box is whatever its owner says, so that it can hold what the triangle sweeps during a step and not only one
-//! instant; which node of a pair is opened goes by depth instead of always the first, so that pairs stay of like
-//! size and a pair's parent is known without being stored; and the tree follows cuts.
+//! Patent publication CN102708017 of Zhejiang University (Tang, Du, Tong, Zhao), 2012. Differences from the source: the
+//! owner chooses a leaf's box, so that it can hold the triangle's sweep during a step and not only one instant; depth
+//! decides which node of a pair is opened, instead of always the first, so that pairs stay of similar size and a pair's
+//! parent is known without being stored; and the tree follows cuts.
 //!
 //! ```text
 //! node 0  ---- inner ---- inner ---- leaf      a child has a greater number than its parent, so going through
 //!                    \         \---- leaf      numbers downwards meets children first
 //!                     \--- leaf
 //! ```
-//! A node that goes out of use keeps its number and tells where its triangles are now, for the fronts that
-//! still name it. The tree does not know positions, meshes or time.
+//! A node that goes out of use keeps its number and points to the node that has its triangles now, for the fronts that
+//! still name it. The tree does not depend on positions, meshes or time.
 
 mod build;
 mod edit;
@@ -31,44 +31,44 @@ const ROOT: u32 = 0;
 /// A tree over some triangles by their boxes.
 ///
 /// To find contacts during a step, give each triangle the box of its corners at both ends. To find triangles within a
-/// distance, grow the boxes of one tree by it.
+/// distance, grow the boxes of one tree by that distance.
 #[derive(Clone, Debug)]
 pub struct DeformingTree {
     boxes: Vec<Dop16>,
-    // Apart from the boxes: a traversal that is told apart by boxes never reads them.
+    // Stored apart from the boxes: a traversal that only compares boxes never reads nodes.
     nodes: Vec<DopNode>,
-    /// By triangle id.
+    /// Indexed by triangle id.
     leaf_of: Vec<u32>,
     n_triangles: usize,
     /// Insertions and removals so far.
     edits: u64,
-    /// Times that all nodes were numbered anew.
+    /// Number of times that all nodes were renumbered.
     generation: u64,
-    /// Nodes to be refitted, and whether a node is among them.
+    /// Nodes to be refitted; `is_dirty` flags them by node.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
 }
 
-/// A node's place in the tree.
+/// A node's position in the tree.
 #[derive(Clone, Copy, Debug)]
 struct DopNode {
-    /// `NONE` for the root.
+    /// `NONE` if the node is the root.
     parent: u32,
-    /// Greater than the parent's; the depth, where nothing was removed.
-    // Not the depth itself: a removal lifts whole sub-trees, and to number them anew would cost what they hold.
+    /// Greater than the parent's; equal to the depth if nothing was removed.
+    // Not the depth itself: a removal lifts whole sub-trees, and renumbering them would take as long as they are large.
     rank: u32,
     content: NodeContent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeContent {
-    /// Only the root, when there is no triangle.
+    /// Only the root of a tree without triangles.
     Empty,
     Leaf(TriangleId),
     Inner([u32; 2]),
     /// Out of use: its triangles are below this node now.
     Moved(u32),
-    /// Out of use, and its triangle too.
+    /// Out of use, and its triangle was removed.
     Removed,
 }
 
@@ -78,12 +78,12 @@ impl DeformingTree {
         self.n_triangles
     }
 
-    /// Holds all boxes.
+    /// Box that holds all boxes.
     pub fn bounds(&self) -> &Dop16 {
         &self.boxes[ROOT as usize]
     }
 
-    /// The box of a triangle, `None` when it is not in the tree.
+    /// The box of a triangle, `None` if it is not in the tree.
     pub fn get(&self, t: TriangleId) -> Option<&Dop16> {
         let leaf = *self.leaf_of.get(t.0 as usize)?;
         (leaf != NONE).then(|| self.dop(leaf))

@@ -1,4 +1,4 @@
-//! The triangle of a tree that is nearest to a point or to another triangle, and those that are near.
+//! Nearest triangle of a tree to a point or to another triangle, and all triangles within a distance.
 
 use glam::{DVec3, Vec3};
 
@@ -17,47 +17,47 @@ use crate::geometry::{
 use crate::time_left::{TimeLeft, note_step};
 use std::ops::ControlFlow;
 
-/// A point or triangle whose nearest triangle is wanted, in the tree's frame.
+/// A query point or triangle, in the tree's frame.
 pub trait NearestTo {
-    /// What is known of the closest triangle.
+    /// Result for one triangle.
     type Found: Copy;
-    /// A triangle, or a point thrice.
+    /// Corners of the triangle, or the point three times.
     fn corners(&self) -> Triangle;
-    /// Where a triangle is closest.
+    /// Finds the closest point of a triangle.
     ///
     /// # Errors
-    /// It is farther than `limit`, square metres; how far at least.
+    /// Returns a lower bound of the distance if the triangle is farther than `limit`; both are square metres.
     fn closest(&self, triangle: &Triangle, limit: f64) -> Result<Self::Found, f64>;
-    /// Its squared distance, square metres.
+    /// Squared distance of a result, square metres.
     fn distance_squared(found: &Self::Found) -> f64;
-    /// From this to the triangle, metres.
+    /// Vector from the query to the triangle, metres.
     fn displacement(&self, found: &Self::Found) -> DVec3;
 }
 
-/// A guess of the answer. It changes the work, never the answer.
+/// A guess of the nearest triangle. It changes the work, never the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Guess {
-    /// A triangle that is near.
+    /// A triangle that is likely near.
     pub triangle: Option<TriangleId>,
-    /// Towards what is nearest, of any length; zero when nothing is known.
+    /// Direction towards the nearest triangle, of any length; zero if unknown.
     pub direction: DVec3,
 }
 
-/// Nothing is near.
+/// Result of a search that found no triangle near enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AllBeyond {
-    /// All is at least so far, metres.
+    /// Lower bound of the distance to all triangles, metres.
     pub distance: f64,
-    /// Towards what seemed nearest, unit or zero.
+    /// Direction towards the triangle that seemed nearest, unit or zero.
     pub along: DVec3,
 }
 
 /// The nearest triangle; the smallest id among equally near ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NearestInTree<F> {
-    /// Which one.
+    /// The triangle.
     pub triangle: TriangleId,
-    /// Where on it.
+    /// Closest point, or pair of points, on it.
     pub closest: F,
 }
 
@@ -81,7 +81,7 @@ impl NearestTo for DVec3 {
     }
 }
 
-/// The query is triangle A of the pair; the distance is 0 where both cross.
+/// The query is triangle A of the pair; the distance is 0 if both cross.
 impl NearestTo for Triangle {
     type Found = ClosestPair;
 
@@ -103,10 +103,10 @@ impl NearestTo for Triangle {
 }
 
 impl BoxTree {
-    /// The triangle of `mesh`, which the tree was built of, nearest to something within `max_distance` metres. Once the
-    /// time is over it is the nearest of those that were looked at, the guess first, or none.
-    // Most take 10 us. Between a flat tool and a tissue triangle that is level with it nearly all triangles are as near as
-    // the nearest, and one search took 0.7 ms of a tick whose time was over.
+    /// Nearest triangle of `mesh`, which the tree was built from, within `max_distance` metres of the query. Once the
+    /// time is over it is the nearest of the visited triangles, the guess first, or none.
+    // Most searches take 10 us. Between a flat tool and a tissue triangle that is level with it nearly all triangles
+    // are as near as the nearest, and one search took 0.7 ms of a tick whose time was over.
     pub fn nearest<T: NearestTo>(
         &self,
         mesh: &TriangleMesh,
@@ -118,11 +118,11 @@ impl BoxTree {
         self.nearest_or_bound(mesh, to, (max_distance, max_distance), guess, time).ok()
     }
 
-    /// The same.
+    /// As [`BoxTree::nearest`], but with a bound if no triangle is near enough.
     ///
     /// # Errors
-    /// Nothing is within `max_distance` metres; how far all is at least is told up to `told` metres. It tells nothing
-    /// once the time is over.
+    /// Returns a lower bound, at most `told` metres, of the distance to all triangles if none is within `max_distance`
+    /// metres. The bound means nothing once the time is over.
     pub fn nearest_or_bound<T: NearestTo>(
         &self,
         mesh: &TriangleMesh,
@@ -135,8 +135,8 @@ impl BoxTree {
         let single = SingleTriangle::of(&to.corners(), self.farthest(), 0.0);
         let (limit, apart) = (max_distance * max_distance, told * told);
         let settled = (max_distance + SETTLED * (told - max_distance)).powi(2);
-        // A likely triangle first: its distance limits the search, and the displacement to it is one more axis along
-        // which nearly all else is farther.
+        // A likely triangle comes first: its distance limits the search, and the displacement to it is one more axis
+        // along which nearly all other triangles are farther.
         let mut search =
             TreeSearch { tree: self, mesh, to, single, limit, settled, apart, best: None, time };
         search.look_along(guess.direction);
@@ -149,8 +149,8 @@ impl BoxTree {
         search.best.ok_or_else(beyond)
     }
 
-    /// Gives every triangle that is within `reach` metres of one in the tree's frame to `visit`, and some that
-    /// are farther, each with a lower bound of its distance in metres, until it says no or the time is over.
+    /// Passes every triangle within `reach` metres of a triangle in the tree's frame to `visit`, and some that are
+    /// farther, each with a lower bound of its distance in metres, until `visit` stops the search or the time is over.
     pub fn each_within(
         &self,
         to: &Triangle,
@@ -160,8 +160,8 @@ impl BoxTree {
     ) {
         if !self.wide_nodes.is_empty() {
             let single = SingleTriangle::of(to, self.farthest(), 0.0);
-            // What is within a triangle's displacement, and not what its swept box overlaps: a fifth of the pairs,
-            // and of the time of a sweep.
+            // Triangles within a triangle's displacement are visited, and not all that overlap its swept box: a fifth
+            // of the pairs, and of the time of a sweep.
             let _ = self.within(0, &single, reach * reach, time, &mut visit);
         }
     }
@@ -181,7 +181,7 @@ impl BoxTree {
         let wide_node = &self.wide_nodes[wide_node as usize];
         let bounds = wide_node.distances_squared(single);
         for (bound, below) in bounds.into_iter().zip(wide_node.below) {
-            // A bound of an empty lane is infinite and so beyond any limit but an infinite one.
+            // The bound of an empty lane is infinite and so beyond any limit but an infinite one.
             if f64::from(bound) > limit || below == u32::MAX {
                 continue;
             }
@@ -194,8 +194,8 @@ impl BoxTree {
         ControlFlow::Continue(())
     }
 
-    /// The least projection of all triangles of `mesh`, which the tree was built of, on a unit vector in the tree's frame,
-    /// metres; infinite for an empty tree. `None` when the time was over before it is known.
+    /// Least projection of all triangles of `mesh`, which the tree was built from, on a unit vector in the tree's
+    /// frame, metres; infinite for an empty tree. `None` if the time is over before it is known.
     pub fn begins_along(&self, mesh: &TriangleMesh, along: DVec3, time: &TimeLeft) -> Option<f64> {
         debug_assert!((along.length() - 1.0).abs() <= UNITY_ROUNDING, "{along}");
         let mut least = f64::INFINITY;
@@ -216,7 +216,7 @@ impl BoxTree {
         let mut begins = wide_node.begins(along.as_vec3().to_array(), self.farthest());
         loop {
             let lane = least_lane(&begins);
-            // Nearest first, so nothing that is left can begin earlier.
+            // The nearest lane comes first, so no remaining lane can begin earlier.
             if f64::from(begins[lane]) >= *least {
                 return Some(());
             }
@@ -228,7 +228,7 @@ impl BoxTree {
             if below & LEAF == 0 {
                 self.begin(below, (mesh, along), least, time)?;
             } else {
-                // A box of a triangle has corners that the triangle has not: of a long one, far before it.
+                // A triangle's box has corners outside the triangle: those of a long one may lie far before it.
                 let triangle = mesh.triangle(self.triangles[(below & !LEAF) as usize]);
                 let [begin, _] = span_along(&triangle, along);
                 *least = least.min(begin);
@@ -238,11 +238,12 @@ impl BoxTree {
     }
 }
 
-/// Where nothing is near, how far all is need not be known to the last: boxes beyond this share of what is told are not
-/// looked into. With all of it a grasper's ticks in tissue took a sixth longer.
+/// If nothing is near, the bound need not be exact: boxes beyond this share of the way from `max_distance` to `told`
+/// are not opened. With the whole way a grasper's ticks in tissue took a sixth longer.
 const SETTLED: f64 = 0.25;
 
-/// And neither are those that are nearer than what was found by no more than this share of its square.
+/// Boxes that are nearer than the nearest triangle found by at most this share of its squared distance are not opened
+/// either.
 const NEARLY: f64 = 0.1;
 
 /// The state of one query.
@@ -250,29 +251,28 @@ struct TreeSearch<'a, T: NearestTo> {
     tree: &'a BoxTree,
     mesh: &'a TriangleMesh,
     to: &'a T,
-    /// The query's triangle for tests of boxes, with the direction to the nearest triangle so far as one more axis.
+    /// The query's triangle for box tests, with the direction to the nearest triangle so far as one more axis.
     single: SingleTriangle,
-    /// Triangles farther than this are of no use, square metres; one exactly as far is.
+    /// Triangles farther than this are rejected, square metres; a triangle exactly as far is accepted.
     limit: f64,
-    /// While nothing is near, boxes that are farther than this are told to be as far as they are, and not looked into,
-    /// square metres.
+    /// While nothing is near, boxes farther than this are not opened, and their distance becomes the bound; square
+    /// metres.
     settled: f64,
-    /// All that was looked at and is of no use is at least so far, square metres; boxes that are farther are not looked
-    /// into.
+    /// Lower bound of the distance of all rejected triangles, square metres; boxes that are farther are not opened.
     apart: f64,
     best: Option<NearestInTree<T::Found>>,
     time: &'a TimeLeft<'a>,
 }
 
 impl<T: NearestTo> TreeSearch<'_, T> {
-    /// What is below a wide node, nearest first.
+    /// Searches the boxes below a wide node, nearest first.
     fn descend(&mut self, wide_node: u32) {
         let wide_node = &self.tree.wide_nodes[wide_node as usize];
         let mut bounds = wide_node.distances_squared(&self.single);
         for _ in 0..LANES {
             let lane = least_lane(&bounds);
             let below = wide_node.below[lane];
-            // Coordinates are limited, so that only lanes without a box are infinitely far.
+            // Coordinates are limited, so only lanes without a box are infinitely far.
             let bound = f64::from(bounds[lane]);
             if bound > self.apart || bounds[lane] == f32::INFINITY {
                 break;
@@ -296,7 +296,7 @@ impl<T: NearestTo> TreeSearch<'_, T> {
 
     fn offer(&mut self, t: TriangleId) {
         let triangle = self.mesh.triangle(t);
-        // One axis and no division: most triangles of a leaf met late are told apart by it.
+        // One axis and no division: this rejects most triangles of a leaf met late.
         let gap = self.single.gap_squared(&triangle);
         if gap > self.limit {
             self.apart = self.apart.min(gap);
@@ -308,7 +308,7 @@ impl<T: NearestTo> TreeSearch<'_, T> {
         };
         let d = T::distance_squared(&closest);
         debug_assert!(d >= 0.0, "{d} to {t:?}");
-        // Of equally near ones the smallest id, whatever order they are met in.
+        // The smallest id wins among equally near triangles, in any order of visits.
         let ties =
             |b: &NearestInTree<T::Found>| T::distance_squared(&b.closest) == d && b.triangle <= t;
         if d > self.limit {
@@ -324,12 +324,12 @@ impl<T: NearestTo> TreeSearch<'_, T> {
         }
     }
 
-    /// From here on, boxes that begin farther along that direction are left out.
+    /// Skips boxes that begin farther along that direction from here on.
     fn look_along(&mut self, direction: DVec3) {
         let along = direction.as_vec3().normalize_or_zero();
         if along != Vec3::ZERO {
-            // In single precision: the axis only prunes. A displacement of less than 1e-19 m loses digits to underflow
-            // and the axis its unit length, but bounds are then lessened by far more than that displacement.
+            // Single precision is enough: the axis only prunes. A displacement of less than 1e-19 m loses digits to
+            // underflow and the axis its unit length, but bounds are then lessened by far more than that displacement.
             self.single = self.single.seen_along(along);
         }
     }
@@ -351,7 +351,7 @@ mod tests {
         || shapes::sheet(6, 5, 0.003),
     ];
 
-    /// A triangle about the mesh: far, near, crossing, thin.
+    /// A triangle near the mesh: far, near, crossing, thin.
     fn triangle_about(mesh: &TriangleMesh, random: &mut Random) -> Triangle {
         let b = mesh.used_box().grown(0.02);
         let at = random.point(b.min.as_dvec3(), b.max.as_dvec3());
@@ -361,7 +361,7 @@ mod tests {
         [at, at + along, at + along * random.f64() + random.unit_vector() * (size * thin)]
     }
 
-    /// Against every triangle in turn, by the oracle's formulas.
+    /// Compared with every triangle in turn, by the oracle's formulas.
     #[test]
     fn nearest_is_that_of_brute_force() {
         let seed = 5;
@@ -394,7 +394,7 @@ mod tests {
                 assert_eq!(tree.nearest(&mesh, &t, reach, Guess::default(), endless), Some(found));
                 let short = got * (1.0 - 1e-9);
                 assert!(got == 0.0 || tree.nearest(&mesh, &t, short, guess, endless).is_none());
-                // What is beyond is as far as is told of it.
+                // All triangles are at least as far as the returned bound.
                 let (most, told) = (got * random.range(0.0, 0.999), got * random.range(1.0, 2.0));
                 if got > 0.0 {
                     let bound = tree.nearest_or_bound(&mesh, &t, (most, told), guess, endless);

@@ -1,4 +1,4 @@
-//! The pairs of two trees, both traversed together.
+//! Pairs of triangles of two trees that meet, found by traversing both together.
 
 use super::{
     tree::{BoxTree, DEPTH_MAX},
@@ -16,24 +16,24 @@ use crate::{
 /// Two triangles that meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeafPair {
-    /// Of the other mesh.
+    /// Triangle of the other mesh.
     pub other: TriangleId,
-    /// Of the tree's own.
+    /// Triangle of the tree's own mesh.
     pub own: TriangleId,
 }
 
-/// A tree with the mesh that it was built of.
+/// A tree with the mesh that it was built from.
 #[derive(Clone, Copy, Debug)]
 pub struct Rigid<'a> {
-    /// The vertices.
+    /// The vertices of the triangles.
     pub mesh: &'a TriangleMesh,
-    /// Their boxes.
+    /// The boxes of the triangles.
     pub tree: &'a BoxTree,
 }
 
 impl Rigid<'_> {
-    /// Gives every pair that meets to `visit`, once, where `this_from_other` takes the other's vertices to
-    /// this one's frame; some of them once the time is over. Does not allocate.
+    /// Passes every pair that meets to `visit`, once; `this_from_other` maps the other's vertices to this tree's frame.
+    /// Only some of the pairs once the time is over. Does not allocate.
     pub fn pairs(
         &self,
         other: &Rigid,
@@ -45,7 +45,7 @@ impl Rigid<'_> {
             return;
         }
         let coordinates = f64::from(self.tree.farthest() + other.tree.farthest());
-        // Bounds the rounding of a vertex carried along; all tests are loosened by it, so that no pair is missed.
+        // Bounds the rounding of a transformed vertex; all tests are loosened by it, so that no pair is missed.
         let error = POSE_ROUNDING * (coordinates + this_from_other.translation.abs().element_sum());
         // Going down one level leaves one pair waiting.
         let mut stack = [(0u32, 0u32); 2 * DEPTH_MAX + 2];
@@ -64,11 +64,11 @@ impl Rigid<'_> {
                     }
                     continue;
                 }
-                // Oriented boxes for inner nodes; leaves have better means.
+                // Inner nodes are compared as oriented boxes; leaves have better tests.
                 _ if !a.obb().may_meet(&b.obb(), this_from_other, error) => continue,
                 (Some(_), None) => [(i, b.below), (i, b.below + 1)],
                 (None, Some(_)) => [(a.below, j), (a.below + 1, j)],
-                // The larger is opened, so that both stay of like size and boxes tell much.
+                // The larger node is opened, so that both stay of similar size and the box test rejects much.
                 (None, None) if larger(a, b) => [(a.below, j), (a.below + 1, j)],
                 (None, None) => [(i, b.below), (i, b.below + 1)],
             };
@@ -77,7 +77,7 @@ impl Rigid<'_> {
         }
     }
 
-    /// Boxes of the rectangles, then k-DOPs in this frame, then the triangles by what the first have shown.
+    /// Tests the rectangles' boxes, then k-DOPs in this frame, then the triangles by the results of the box tests.
     fn leaves_meet(
         &self,
         other: &Rigid,

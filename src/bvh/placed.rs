@@ -1,4 +1,4 @@
-//! A tree under a pose: which boxes of the scene may meet it, and which triangles do.
+//! A tree under a pose: tests of scene boxes and scene triangles against it.
 
 use glam::DMat3;
 
@@ -15,7 +15,7 @@ use crate::geometry::{
 };
 use crate::time_left::{TimeLeft, note_step};
 
-/// A mesh and its tree somewhere in the scene.
+/// A mesh and its tree under a pose in the scene.
 #[derive(Clone, Debug)]
 pub struct PlacedTree<'a> {
     tree: &'a BoxTree,
@@ -24,15 +24,15 @@ pub struct PlacedTree<'a> {
     tool_from_scene: Pose,
     /// Bounds the sums of coordinates of the mesh and of the pose, metres.
     farthest: f64,
-    /// The boxes of the first wide node in the scene, and below each those of its wide node.
+    /// Boxes of the first wide node in the scene; `second` holds those of the wide node below each.
     first: PlacedBoxes,
     second: [PlacedBoxes; LANES],
-    /// Bit n: box n of the first wide node is a leaf or stands for all below it.
+    /// Bit n: box n of the first wide node is a leaf or stands for everything below it.
     whole: u32,
 }
 
 impl BoxTree {
-    /// The tree of `mesh` under a pose, for boxes that are in `region`. Does not allocate.
+    /// Places the tree of `mesh` under a pose, for boxes within `region`. Does not allocate.
     pub fn placed<'a>(
         &'a self,
         mesh: &'a TriangleMesh,
@@ -56,9 +56,8 @@ impl BoxTree {
             let slack = (SLAB_ROUNDING * farthest) as f32;
             placed.first = wide_node.aabbs(&pose, slack);
             for lane in lanes(placed.first.overlap(region)) {
-                // Two levels of boxes are carried along once a tick. They pass or refuse the index's boxes; to keep
-                // a traversal between ticks gains nothing, as a candidate visits 1.4 wide nodes (probe) to 16
-                // (pliers).
+                // Two levels of boxes are transformed once a tick. They accept or reject the index's boxes; keeping a
+                // traversal between ticks gains nothing, as a candidate visits 1.4 wide nodes (probe) to 16 (pliers).
                 if wide_node.below[lane] & LEAF != 0 {
                     placed.whole |= 1 << lane;
                 } else {
@@ -72,15 +71,15 @@ impl BoxTree {
 }
 
 impl PlacedTree<'_> {
-    /// False only when nothing of the box, a box in the region, meets the tree. Stays true when the box
-    /// grows, so it can prune an index.
+    /// Returns false only if nothing in the box, a box in the region, meets the tree. Stays true if the box grows, so
+    /// it can prune an index.
     pub fn may_meet(&self, b: &Aabb) -> bool {
         let passing = self.first.overlap(b);
         passing & self.whole != 0 || lanes(passing).any(|lane| self.second[lane].overlap(b) != 0)
     }
 
-    /// Gives every triangle of the tree that meets a triangle of the scene to `visit`, once. Exact: as brute
-    /// force decides on the given corners and [`Pose::point`] of the mesh's. Some of them once the time is over.
+    /// Passes every triangle of the tree that meets a triangle of the scene to `visit`, once. Exact: equals brute force
+    /// on the given corners and [`Pose::point`] of the mesh's. Only some of them once the time is over.
     pub fn meeting(&self, triangle: &Triangle, time: &TimeLeft, mut visit: impl FnMut(TriangleId)) {
         debug_assert!(triangle.iter().all(|p| p.is_finite()), "{triangle:?}");
         if self.tree.wide_nodes.is_empty() {
@@ -88,7 +87,7 @@ impl PlacedTree<'_> {
         }
         let [p, q, r] = *triangle;
         let back = &self.tool_from_scene;
-        // The tissue's triangle goes to the tool, 50 ns; to build it a rectangle of its own takes 103 to 120 and
+        // The tissue's triangle is transformed to the tool, 50 ns; building a rectangle for it takes 103 to 120 and
         // exact predicates 150 to 185, which hitting several tool triangles does not repay.
         let in_tool = [back.point(p), back.point(q), back.point(r)];
         let reach = p.abs().max(q.abs()).max(r.abs()).element_sum();
@@ -133,24 +132,24 @@ impl PlacedTree<'_> {
             PairVerdict::Apart => false,
             PairVerdict::Unsure => {
                 let own = self.mesh.triangle(self.tree.triangles[leaf]);
-                // On the corners as given and the tool's as carried along: what brute force decides on.
+                // Decided on the corners as given and the tool's transformed corners, as brute force does.
                 meet(query.in_scene, &own.map(|p| self.scene_from_tool.point(p)))
             }
         }
     }
 }
 
-/// A triangle that is tested against the tree.
+/// A scene triangle that is tested against the tree.
 struct TriangleQuery<'t> {
-    /// As given.
+    /// In the scene, as passed in.
     in_scene: &'t Triangle,
     /// In the tree's frame.
     rounded: Rounded,
-    /// The same, for boxes.
+    /// In the tree's frame in `f32`, for box tests.
     single: SingleTriangle,
 }
 
-/// The columns are unit and at right angles, to rounding.
+/// Returns true if the columns are unit and at right angles, to rounding.
 fn is_rotation(r: &DMat3) -> bool {
     let product = r.transpose() * *r;
     product.abs_diff_eq(DMat3::IDENTITY, UNITY_ROUNDING)
@@ -160,7 +159,7 @@ fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lane = mask.trailing_zeros() as usize;
         let some = mask != 0;
-        // The lowest bit goes out; of no bit nothing does.
+        // Clears the lowest bit; an empty mask stays empty.
         mask &= mask.wrapping_sub(1);
         some.then_some(lane)
     })

@@ -3,45 +3,45 @@
 use super::{volume::BoxNode, wide_node::WideBoxNode};
 use crate::geometry::{Aabb, Dop16, TriangleId, triangle_triangle::Rectangle};
 
-/// Levels below the root at most; see [`BoxTree::build`].
+/// Maximum number of levels below the root; see [`BoxTree::build`].
 pub(super) const DEPTH_MAX: usize = 96;
 
 /// The box tree of a rigid mesh: n leaves of one triangle, 2n - 1 nodes. Holds volumes, not vertices.
 #[derive(Clone, Debug)]
 pub struct BoxTree {
-    /// The root first; children side by side.
+    /// The root first; the two children of a node are adjacent.
     pub(super) nodes: Vec<BoxNode>,
-    /// The same nodes side by side, the one of the root first.
-    // For queries of one triangle or box, which are alone in a pass over eight. Two trees go down by nodes, as there
-    // a pair is tested at a time.
+    /// Nodes of the tree in lanes of eight, the root's wide node first.
+    // Used by queries of one triangle or box, which fill a pass over eight. Two trees are traversed by `nodes`, since a
+    // pair is tested at a time there.
     pub(super) wide_nodes: Vec<WideBoxNode>,
-    /// Of leaf n: its triangle.
+    /// Triangle of leaf n.
     pub(super) triangles: Vec<TriangleId>,
-    /// `None` for a triangle that has no frame.
-    // Beside the boxes and not in them: a leaf is reached seldom, and boxes fill a cache line each.
+    /// Rectangle of leaf n; `None` for a triangle that has no frame.
+    // Stored apart from the boxes: a leaf is reached seldom, and boxes fill a cache line each.
     pub(super) rectangles: Vec<Option<Rectangle>>,
     pub(super) dops: Vec<Dop16>,
-    /// What the root holds.
+    /// Box of the root.
     pub(super) bounds: Aabb,
 }
 
 impl BoxTree {
-    /// The box of all triangles, exact; the root of the tree.
+    /// Exact bounding box of all triangles; the root of the tree.
     pub fn bounds(&self) -> &Aabb {
         &self.bounds
     }
 
-    /// Twice the triangles, less one; 0 for an empty mesh.
+    /// Number of nodes: twice the triangles, less one; 0 for an empty mesh.
     pub fn n_nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// One a triangle.
+    /// Number of leaves: one for each triangle.
     pub fn n_leaves(&self) -> usize {
         self.triangles.len()
     }
 
-    /// What it has allocated.
+    /// Bytes allocated.
     pub fn heap_bytes(&self) -> usize {
         let BoxTree { nodes, wide_nodes, triangles, rectangles, dops, bounds: _ } = self;
         size_of_val(&nodes[..])
@@ -51,7 +51,7 @@ impl BoxTree {
             + size_of_val(&dops[..])
     }
 
-    /// Bounds the sum of a point's coordinates, without signs; metres.
+    /// Bounds the sum of the absolute coordinates of a point; metres.
     pub(super) fn farthest(&self) -> f32 {
         let b = &self.bounds;
         if b.is_empty() { 0.0 } else { b.min.abs().max(b.max.abs()).element_sum() }

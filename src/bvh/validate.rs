@@ -1,4 +1,4 @@
-//! What must be true of a tree at all times.
+//! Invariants of a box tree.
 
 use glam::DVec3;
 
@@ -9,10 +9,10 @@ use super::{
 use crate::geometry::{Dop16, TriangleMesh, lanes::LANES};
 
 impl BoxTree {
-    /// Checks counts, links, depth and that every box holds its triangles. O(n) a level.
+    /// Asserts counts, links and depth, and that every box holds its triangles. O(n) a level.
     ///
     /// # Panics
-    /// When anything is wrong.
+    /// Panics if an invariant is violated.
     pub fn assert_well_formed(&self, mesh: &TriangleMesh) {
         let n = mesh.n_triangles();
         assert_eq!(self.nodes.len(), (2 * n).saturating_sub(1), "nodes of {n} triangles");
@@ -45,7 +45,7 @@ impl BoxTree {
         found: &mut Vec<DVec3>,
     ) {
         let wide_node = &self.wide_nodes[number];
-        // Lanes are filled from the first on, so all behind an unused one are unused.
+        // Lanes are filled from the first on, so all lanes after an unused one are unused.
         let unused = wide_node.below.partition_point(|below| *below != u32::MAX);
         for lane in 0..LANES {
             let (node, start) = (wide_node.get(lane), found.len());

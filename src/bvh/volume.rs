@@ -4,7 +4,8 @@ use glam::{DMat3, DVec3};
 
 use crate::geometry::{Aabb, Obb, tolerance::SLAB_ROUNDING};
 
-/// A box between three pairs of parallel planes, nearly at right angles, and what is below it. One cache line.
+/// A box between three pairs of parallel planes, nearly at right angles, and the index of its children or leaf. One
+/// cache line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub(super) struct BoxNode {
@@ -14,7 +15,7 @@ pub(super) struct BoxNode {
     pub(super) min: [f32; 3],
     /// Greatest projection, rounded up.
     pub(super) max: [f32; 3],
-    /// Inner node: its first child, the other follows. Leaf: its number, with [`LEAF`] set.
+    /// Inner node: its first child, which the other follows. Leaf: its number, with [`LEAF`] set.
     pub(super) below: u32,
 }
 
@@ -25,7 +26,7 @@ impl BoxNode {
     /// The box around some points with its sides along the columns of `axes`.
     pub(super) fn around(points: impl Iterator<Item = DVec3> + Clone, axes: &DMat3) -> BoxNode {
         debug_assert!(axes.is_finite(), "{axes}");
-        // Axes are rounded first and corners projected on them as stored, so that the box holds its points although
+        // Axes are rounded first and corners projected on the stored axes, so that the box holds its points although
         // its axes are not quite at right angles.
         let axes = [axes.x_axis, axes.y_axis, axes.z_axis].map(|a| a.as_vec3());
         let along = |p: DVec3| {
@@ -52,7 +53,8 @@ impl BoxNode {
         DVec3::from_array(self.axes[k].map(f64::from))
     }
 
-    /// (centre, half edges) on the normals; the halves cover that these are not quite at right angles.
+    /// Centre and half edges on the normals; the half edges include a margin, since the normals are not quite at right
+    /// angles.
     fn middle(&self) -> (DVec3, DVec3) {
         debug_assert!((0..3).all(|k| self.min[k] <= self.max[k]), "{self:?} is empty");
         let (min, max) = (self.min.map(f64::from), self.max.map(f64::from));
@@ -65,17 +67,17 @@ impl BoxNode {
         self.axis(0) * along.x + self.axis(1) * along.y + self.axis(2) * along.z
     }
 
-    /// A box at right angles that holds this one.
+    /// A right-angled box that holds this one.
     pub(super) fn obb(&self) -> Obb {
         let (along, half) = self.middle();
         debug_assert!(half.cmpge(DVec3::ZERO).all(), "{self:?}");
         let x = self.axis(0).normalize();
-        // Gram and Schmidt, in f64: the 15-axis test asks for right angles.
+        // Gram-Schmidt in f64: the 15-axis test requires right angles.
         let y = (self.axis(1) - x * x.dot(self.axis(1))).normalize();
         Obb { centre: self.centre(along), axes: DMat3::from_cols(x, y, x.cross(y)), half }
     }
 
-    /// Its size for choosing between boxes: half the surface.
+    /// Size for choosing between boxes: half the surface.
     pub(super) fn surface(&self) -> f32 {
         let [x, y, z] = [0, 1, 2].map(|k| self.max[k] - self.min[k]);
         x * y + y * z + z * x

@@ -1,7 +1,7 @@
-//! Eight boxes side by side: the form of the tree that queries for one triangle or box read.
+//! Eight boxes in lanes: the form of the tree that queries for one triangle or box read.
 //!
-//! A wide node holds up to eight nodes that a node is divided into, largest first; the nodes between are left out.
-//! One wide pass tests them all, so a triangle alone keeps all lanes busy.
+//! A wide node holds up to eight nodes that a node is divided into, largest first; the nodes between are left out. One
+//! wide pass tests them all, so a single triangle keeps all lanes busy.
 
 use glam::{DVec3, Vec3};
 
@@ -18,8 +18,8 @@ use crate::geometry::{
 
 pub(super) type Lanes = [f32; LANES];
 
-/// Boxes of [`BoxNode`]s, and where each leads: a leaf as there, else the wide node of what is below. Unused lanes
-/// hold nothing. Eight cache lines.
+/// Boxes of [`BoxNode`]s, and the target of each: a leaf as in [`BoxNode::below`], else the wide node of its children.
+/// Unused lanes hold nothing. Eight cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct WideBoxNode {
@@ -49,7 +49,7 @@ impl WideBoxNode {
         self.below[lane] = node.below;
     }
 
-    /// The box in a lane, as a node.
+    /// The box of a lane, as a node.
     pub(super) fn get(&self, lane: usize) -> BoxNode {
         BoxNode {
             axes: self.axes.map(|axis| axis.map(|lanes| lanes[lane])),
@@ -59,7 +59,7 @@ impl WideBoxNode {
         }
     }
 
-    /// Bit n: neither the planes of box n nor that of the triangle separate them.
+    /// Bit n: neither the planes of box n nor the plane of the triangle separate them.
     pub(super) fn meet(&self, t: &SingleTriangle) -> u32 {
         let mut meets = [1; LANES];
         for k in 0..3 {
@@ -69,7 +69,7 @@ impl WideBoxNode {
                     u32::from(least[lane] <= max[lane]) & u32::from(most[lane] >= min[lane]);
             }
         }
-        // The triangle's plane is a seventh axis: long thin triangles pass the boxes' own sides and not this one.
+        // The triangle's plane is a seventh axis: long thin triangles pass the boxes' own sides but not this plane.
         let [below, above] = self.along(t.normal, 0.0, t.slack);
         for lane in 0..LANES {
             meets[lane] &= u32::from(below[lane] <= t.height[1]);
@@ -82,7 +82,7 @@ impl WideBoxNode {
     pub(super) fn distances_squared(&self, t: &SingleTriangle) -> Lanes {
         #[cfg(target_arch = "x86_64")]
         if are_wide() {
-            // SAFETY: lanes are wide only where the processor has AVX2.
+            // SAFETY: lanes are wide only if the processor has AVX2.
             return unsafe { self.distances_squared_wide(t) };
         }
         self.distances_squared_by(t)
@@ -98,7 +98,7 @@ impl WideBoxNode {
     fn distances_squared_by(&self, t: &SingleTriangle) -> Lanes {
         let ([p, q, r], [nx, ny, nz]) = (t.corners, t.normal);
         let mut squared = [0.0; LANES];
-        // One loop over lanes with nothing kept in between is what the compiler makes wide.
+        // The compiler vectorises one loop over lanes without stored intermediates.
         for lane in 0..LANES {
             let (mut sum, mut centre, mut reach) = (0.0, 0.0, t.slack);
             for k in 0..3 {
@@ -116,16 +116,16 @@ impl WideBoxNode {
                 centre += cosine * (0.5 * (min + max));
                 reach += cosine.abs() * (0.5 * (max - min));
             }
-            // NaN, from an unused lane, is not greater.
+            // NaN, the value of an unused lane, is not greater.
             let (below, above) = (centre - reach, centre + reach);
             let gap = greater(greater(below - t.height[1], t.height[0] - above), 0.0);
-            // Two lower bounds of one distance: the greater holds.
+            // Both are lower bounds of one distance: the greater one holds.
             squared[lane] = greater(gap * gap, sum) * (1.0 - SLAB_ROUNDING as f32);
         }
         squared
     }
 
-    /// Where the triangle begins and ends along side `k` of each box, as wide as rounding asks.
+    /// Range of the triangle along side `k` of each box, widened by the rounding.
     #[inline(always)]
     fn span(&self, k: usize, t: &SingleTriangle) -> [Lanes; 2] {
         let [p, q, r] = &t.corners;
@@ -144,11 +144,11 @@ impl WideBoxNode {
         [least, most]
     }
 
-    /// Where the boxes begin along a unit vector; infinite in unused lanes.
+    /// Start of each box along a unit vector; infinite in unused lanes.
     pub(super) fn begins(&self, along: [f32; 3], farthest: f32) -> Lanes {
         #[cfg(target_arch = "x86_64")]
         if are_wide() {
-            // SAFETY: lanes are wide only where the processor has AVX2.
+            // SAFETY: lanes are wide only if the processor has AVX2.
             return unsafe { self.begins_wide(along, farthest) };
         }
         self.begins_by(along, farthest)
@@ -169,8 +169,8 @@ impl WideBoxNode {
         begins
     }
 
-    /// Axis-aligned boxes that hold these, in the frame that the pose maps to. `slack` covers what `f32`
-    /// loses, metres.
+    /// Axis-aligned boxes that hold these boxes, in the frame that the pose maps to. `slack` covers the loss of `f32`,
+    /// metres.
     pub(super) fn aabbs(&self, pose: &SinglePose, slack: f32) -> PlacedBoxes {
         debug_assert!(slack >= 0.0, "{slack} m");
         let mut boxes = PlacedBoxes::EMPTY;
@@ -181,7 +181,7 @@ impl WideBoxNode {
         boxes
     }
 
-    /// Where the boxes begin and end along a unit vector, from `origin` on and `slack` wider.
+    /// Range of each box along a unit vector, relative to `origin` and widened by `slack`.
     #[inline(always)]
     fn along(&self, [x, y, z]: [f32; 3], origin: f32, slack: f32) -> [Lanes; 2] {
         let (mut centre, mut reach) = ([origin; LANES], [slack; LANES]);
@@ -191,7 +191,7 @@ impl WideBoxNode {
             for lane in 0..LANES {
                 let cosine = x * ax[lane] + y * ay[lane] + z * az[lane];
                 centre[lane] += cosine * (0.5 * (min[lane] + max[lane]));
-                // A box is widest along an axis by the sum of its half sides' projections.
+                // The half extent of a box along an axis is the sum of its half sides' projections.
                 reach[lane] += cosine.abs() * (0.5 * (max[lane] - min[lane]));
             }
         }
@@ -208,24 +208,24 @@ impl WideBoxNode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SingleTriangle {
     corners: [[f32; 3]; 3],
-    /// What rounding costs along any axis, metres.
+    /// Rounding error along any axis, metres.
     slack: f32,
-    /// Unit, or zero; the triangle's, unless it is seen along another.
+    /// Further axis, unit or zero: the triangle's normal, unless [`SingleTriangle::seen_along`] set another.
     normal: [f32; 3],
-    /// Least and greatest of the corners along it.
+    /// Least and greatest projection of the corners on `normal`.
     height: [f32; 2],
-    /// As wide as rounding asks.
+    /// Widened by the rounding.
     pub(super) dop: Dop16,
 }
 
 impl SingleTriangle {
-    /// `farthest` bounds the sum of any coordinates of the tree, `error` how far off the corners' are.
+    /// `farthest` bounds the coordinate sum of any point of the tree, `error` the error of the corners' coordinates.
     pub(super) fn of(t: &Triangle, farthest: f32, error: f64) -> SingleTriangle {
         debug_assert!(farthest >= 0.0 && error >= 0.0, "{farthest}, {error}");
         let corners = [t[0].as_vec3(), t[1].as_vec3(), t[2].as_vec3()];
         let reach = corners[0].abs().max(corners[1].abs()).max(corners[2].abs());
-        // Rounded to f32 by far less than the first term is generous.
-        // One bound for all: corners, axes and products are each rounded to f32.
+        // Rounding to f32 costs far less than the first term allows. One bound covers all: corners, axes and products
+        // are each rounded to f32.
         let slack = (farthest + reach.element_sum()) * SLAB_ROUNDING as f32 + error as f32;
         let mut dop = Dop16 { min: [f32::INFINITY; 8], max: [f32::NEG_INFINITY; 8] };
         for p in corners {
@@ -241,7 +241,7 @@ impl SingleTriangle {
         single.seen_along(normal)
     }
 
-    /// The triangle with another unit vector instead of its normal as the further axis.
+    /// Replaces the triangle's further axis, initially its normal, by another unit vector.
     pub(super) fn seen_along(self, normal: Vec3) -> SingleTriangle {
         debug_assert!(normal.is_finite(), "{normal}");
         let [a, b, c] = self.corners.map(|p| normal.dot(Vec3::from_array(p)));
@@ -254,11 +254,11 @@ impl SingleTriangle {
         Vec3::from_array(self.normal).as_dvec3().normalize_or_zero()
     }
 
-    /// A triangle is at least so far along the normal, square metres.
+    /// Lower bound of a triangle's squared distance along the further axis, square metres.
     pub(super) fn gap_squared(&self, t: &Triangle) -> f64 {
         let normal = Vec3::from_array(self.normal).as_dvec3();
         let ([begins, ends], [least, most]) = (span_along(t, normal), self.height.map(f64::from));
-        // In f64 from here on, so that only the slack of the corners in f32 is to be taken off.
+        // Computed in f64 from here on, so that only the slack of the corners in f32 is subtracted.
         let gap = (begins - most).max(least - ends) - f64::from(self.slack);
         let gap = gap.max(0.0);
         gap * gap * (1.0 - SLAB_ROUNDING)
@@ -282,7 +282,7 @@ impl SinglePose {
     }
 }
 
-/// Axis-aligned boxes side by side; unused lanes hold nothing.
+/// Axis-aligned boxes in lanes; unused lanes hold nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlacedBoxes {
     min: [Lanes; 3],
@@ -293,7 +293,7 @@ impl PlacedBoxes {
     pub(super) const EMPTY: PlacedBoxes =
         PlacedBoxes { min: [[f32::INFINITY; LANES]; 3], max: [[f32::NEG_INFINITY; LANES]; 3] };
 
-    /// Bit n: box n overlaps `b`. NaN, from an unused lane, overlaps nothing.
+    /// Bit n: box n overlaps `b`. NaN, the value of an unused lane, overlaps nothing.
     pub(super) fn overlap(&self, b: &Aabb) -> u32 {
         let mut meets = [1; LANES];
         for axis in 0..3 {

@@ -1,7 +1,7 @@
 //! Polynomials on [0, 1] by their Bernstein coefficients: a polynomial stays in the convex hull of its
 //! control points (i / N, c_i).
 
-/// The same polynomial over `t0..t1`, again on [0, 1] (de Casteljau).
+/// Restricts a polynomial to `t0..t1`, again parametrised on [0, 1] (de Casteljau).
 pub(super) fn restrict<const N: usize>(c: &[f64; N], t0: f64, t1: f64) -> [f64; N] {
     debug_assert!(0.0 <= t0 && t0 <= t1 && t1 <= 1.0, "{t0}..{t1}");
     let mut c = *c;
@@ -13,7 +13,7 @@ pub(super) fn restrict<const N: usize>(c: &[f64; N], t0: f64, t1: f64) -> [f64; 
         }
     }
     if t1 < 1.0 {
-        // The right end within what the left cut has left.
+        // The right end, relative to the part that the left cut has left.
         let s = (t1 - t0) / (1.0 - t0);
         for level in 1..N {
             for i in (level..N).rev() {
@@ -24,12 +24,12 @@ pub(super) fn restrict<const N: usize>(c: &[f64; N], t0: f64, t1: f64) -> [f64; 
     c
 }
 
-/// Where on [0, 1] a polynomial that begins above `level` may come down to it at the earliest: where the lower
-/// hull's first edge does. `None` when it stays above.
+/// Earliest parameter in [0, 1] at which a polynomial that begins above `level` may come down to it: the crossing of
+/// the lower hull's first edge. `None` if it stays above.
 pub(super) fn earliest<const N: usize>(c: &[f64; N], level: f64) -> Option<f64> {
     debug_assert!(c[0] >= level, "{c:?} begins below {level}");
     let high = c[0] - level;
-    // The hull's first edge, and not the polynomial's own slope: the polynomial may turn, its hull holds.
+    // Slope of the hull's first edge and not of the polynomial: the polynomial may turn, the bound of its hull holds.
     let mut slope = 0.0_f64;
     for (i, x) in c.iter().enumerate().skip(1) {
         slope = slope.max((c[0] - x) * ((N - 1) as f64 / i as f64));
@@ -37,12 +37,12 @@ pub(super) fn earliest<const N: usize>(c: &[f64; N], level: f64) -> Option<f64> 
     (high <= slope).then(|| high / slope)
 }
 
-/// The polynomial from its other end.
+/// Reverses the parameter of the polynomial.
 pub(super) fn reversed<const N: usize>(c: &[f64; N]) -> [f64; N] {
     std::array::from_fn(|i| c[N - 1 - i])
 }
 
-/// The largest |coefficient|.
+/// Largest absolute coefficient.
 pub(super) fn largest<const N: usize>(c: &[f64; N]) -> f64 {
     c.iter().fold(0.0, |most, x| most.max(x.abs()))
 }

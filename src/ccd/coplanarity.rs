@@ -1,5 +1,5 @@
-//! The cubic that vanishes when four points are in one plane, and the filter on its signs (DNPF: Tang, Manocha,
-//! Tong, "Fast continuous collision detection using deforming non-penetration filters", I3D 2010).
+//! The cubic that vanishes when four points are in one plane, and the filter on its signs (DNPF: Tang, Manocha, Tong,
+//! "Fast continuous collision detection using deforming non-penetration filters", I3D 2010).
 
 use glam::DVec3;
 
@@ -17,7 +17,7 @@ pub(super) struct Coplanarity {
 }
 
 impl Coplanarity {
-    /// `extent` as [`MovingFeatures::extent`].
+    /// `extent` is [`MovingFeatures::extent`].
     pub fn new(moving: &MovingFeatures, n: &MovingNormal, extent: DVec3) -> Coplanarity {
         let [r0, r1] = moving.r;
         // 1.4: D0 = w0.n0, D1 = (w0.m + w1.n0) / 3, D2 = (w0.n1 + w1.m) / 3, D3 = w1.n1.
@@ -27,14 +27,14 @@ impl Coplanarity {
             (r0.dot(n.n1) + r1.dot(n.m)) / 3.0,
             r1.dot(n.n1),
         ];
-        // Products below the least normal number are off by less than that.
+        // Products below the least normal number are off by less than that number.
         let error = COPLANARITY_ROUNDINGS * UNIT_ROUNDOFF * (extent.x * extent.y * extent.z)
             + f64::MIN_POSITIVE;
         debug_assert!(error > 0.0 && d.iter().all(|d| d.is_finite()), "{d:?} within {error}");
         Coplanarity { d, error }
     }
 
-    /// The four points are never in one plane.
+    /// Returns true if the four points are never in one plane.
     pub fn culls(&self) -> bool {
         let [a, b, c, d] = self.d;
         // The cubic stays in the hull of its coefficients.

@@ -4,10 +4,10 @@ use glam::DVec3;
 
 use crate::geometry::tolerance::UNIT_ROUNDOFF;
 
-/// A vector at the step's two ends, straight in between.
+/// A vector at the step's two ends, linear in between.
 pub(super) type Moving = [DVec3; 2];
 
-/// Which features meet.
+/// Kinds of the two features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FeatureKinds {
     /// Face `a`, `a + u`, `a + v`; vertex `a + r`.
@@ -42,8 +42,8 @@ impl MovingFeatures {
 
     /// From (a, b, c, d), edges ab and cd, at both ends.
     pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> MovingFeatures {
-        // The second edge from its own end and not from a: its vector is short where the edges are far apart, and so
-        // are its errors.
+        // The second edge is relative to its own end and not to a: its vector is short even if the edges are far apart,
+        // and so are its errors.
         let v = [t0[3] - t0[2], t1[3] - t1[2]];
         let from_a = |k: usize| [t0[k] - t0[0], t1[k] - t1[0]];
         let corners = |t: &[DVec3; 4]| AxisGaps::at([t[0], t[1]], [t[2], t[3]]);
@@ -63,8 +63,8 @@ impl MovingFeatures {
         most(&self.u).max(most(&self.v)).max(most(&self.r))
     }
 
-    /// From each corner of the first feature to each of the second at end 0 or 1; every vector between the
-    /// two features is a mean of these. (Three for a vertex and a face, one of them given twice.)
+    /// Vectors from each corner of the first feature to each of the second at end 0 or 1; every vector between the two
+    /// features is a mean of these. (A vertex and a face have three, one of them given twice.)
     pub fn gaps(&self, end: usize) -> [DVec3; 4] {
         debug_assert!(end < 2, "end {end}");
         let (u, v, r) = (self.u[end], self.v[end], self.r[end]);
@@ -82,7 +82,7 @@ impl MovingFeatures {
     }
 }
 
-/// The corners of one thing minus those of another along x, y and z: least and greatest.
+/// Corners of one feature minus those of another along x, y and z: least and greatest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AxisGaps {
     low: DVec3,
@@ -90,21 +90,21 @@ pub(super) struct AxisGaps {
 }
 
 impl AxisGaps {
-    /// Of `second` minus `first`.
+    /// Gaps of `second` minus `first`.
     pub fn at<const N: usize, const M: usize>(first: [DVec3; N], second: [DVec3; M]) -> AxisGaps {
         let low = |points: &[DVec3]| points[1..].iter().fold(points[0], |low, p| low.min(*p));
         let high = |points: &[DVec3]| points[1..].iter().fold(points[0], |high, p| high.max(*p));
         AxisGaps { low: low(&second) - high(&first), high: high(&second) - low(&first) }
     }
 
-    /// From one end of a step to the other.
+    /// Gaps from one end of a step to the other.
     pub fn during(self, end: AxisGaps) -> AxisGaps {
         // Corners move straight, so gaps are linear in time and least at an end.
         AxisGaps { low: self.low.min(end.low), high: self.high.max(end.high) }
     }
 
-    /// Along some axis the two stay apart by more than `thickness`. Rounding a difference keeps its sign and order,
-    /// so that without a thickness this is exact.
+    /// Returns true if the two stay apart by more than `thickness` along some axis. Rounding a difference keeps its
+    /// sign and order, so without a thickness the result is exact.
     pub fn separate(&self, thickness: f64) -> bool {
         debug_assert!(self.low.cmple(self.high).all(), "{self:?}");
         // The product is rounded, and so is the gap; both losses are covered twice.

@@ -1,7 +1,7 @@
-//! The quartics that tell on which side of a line a point stays: the non-collinear filter of source 000.
+//! Quartics that give the side of a line on which a point stays: the non-collinear filter of source 000.
 //!
-//! Each is a dot product of two moving normals (the source's five scalars S_i are its coefficients times 1, 4,
-//! 6, 4, 1). Positive all along, the point is outside all along: at a contact it would have to be zero or less.
+//! Each is a dot product of two moving normals (the source's five scalars S_i are its coefficients times 1, 4, 6, 4,
+//! 1). If it is positive all along, the point is outside all along: at a contact it would have to be zero or less.
 
 use glam::DVec3;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::geometry::tolerance::{OUTSIDE_ROUNDINGS, RESTRICTION_ROUNDINGS, UNIT_ROUNDOFF};
 
-/// Bernstein coefficients of up to three outsides, each within `error` of the truth.
+/// Bernstein coefficients of up to three outside tests, each within `error` of the truth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outsides {
     pub k: [[f64; 5]; 3],
@@ -19,7 +19,7 @@ pub(super) struct Outsides {
 }
 
 impl Outsides {
-    /// `None` when one of them culls. `n` is u x v.
+    /// Returns `None` if one of them culls. `n` is u x v.
     pub fn new(moving: &MovingFeatures, n: &MovingNormal, extent: DVec3) -> Option<Outsides> {
         let (nu, nv) =
             (MovingNormal::of(&moving.u, &moving.r), MovingNormal::of(&moving.r, &moving.v));
@@ -30,8 +30,8 @@ impl Outsides {
             FeatureKinds::VertexFace => {
                 let ab = dot(n, &nu);
                 let ca = dot(n, &nv);
-                // From the other two, because the three outsides sum to -n.n: one product less than by a normal of
-                // its own.
+                // Derived from the other two, since the three outside tests sum to -n.n: one product less than with a
+                // normal of its own.
                 let nn = dot(n, n);
                 let bc = std::array::from_fn(|i| ab[i] + ca[i] - nn[i]);
                 [ab.map(|x| -x), ca.map(|x| -x), bc]
@@ -40,7 +40,7 @@ impl Outsides {
             FeatureKinds::EdgeEdge => {
                 let abd = combined(&nu, n, 1.0);
                 let cdb = combined(&nv, n, -1.0);
-                // Two edges have two outsides; a third that is never positive culls nothing.
+                // Two edges have two outside tests; a third that is never positive culls nothing.
                 [dot(&nu, &abd), dot(&nv, &cdb), [-1.0; 5]]
             }
         };

@@ -1,9 +1,9 @@
-//! Which triangle answers for a vertex or an edge that several share: representative triangles, so that every
-//! pair of features is tested once.
+//! Owning triangle of each vertex and edge that several triangles share: representative triangles, so that every pair
+//! of features is tested once.
 
 use crate::geometry::{TriangleId, TriangleMesh};
 
-/// The vertices and edges of one triangle that it answers for. Edge k goes from vertex k to (k + 1) % 3.
+/// The vertices and edges that one triangle owns. Edge k goes from vertex k to (k + 1) % 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owned(u8);
 
@@ -13,28 +13,27 @@ impl Owned {
     /// Only the face.
     pub const NONE: Owned = Owned(0);
 
-    /// Answers for vertex k.
+    /// Returns true if the triangle owns vertex k.
     pub fn vertex(self, k: usize) -> bool {
         self.0 >> k & 1 == 1
     }
 
-    /// Answers for edge k.
+    /// Returns true if the triangle owns edge k.
     pub fn edge(self, k: usize) -> bool {
         self.0 >> (3 + k) & 1 == 1
     }
 }
 
-/// What every triangle of a mesh answers for: each vertex and edge belongs to the least triangle id that has it.
+/// Features that each triangle of a mesh owns: each vertex and edge belongs to its triangle with the least id.
 ///
-/// Where every triangle's own time of contact is wanted, and not every pair of features once, use
-/// [`Owned::ALL`] instead.
+/// To get every triangle's own time of contact, instead of every pair of features once, use [`Owned::ALL`].
 #[derive(Clone, Debug)]
 pub struct Owners {
     owned: Vec<Owned>,
 }
 
 impl Owners {
-    /// O(n log(largest ring)).
+    /// Finds the owners of all features. O(n log(largest ring)).
     pub fn new(mesh: &TriangleMesh) -> Owners {
         let mut owners = Owners { owned: vec![Owned::NONE; mesh.triangle_id_end() as usize] };
         let mut edges = Vec::new();
@@ -44,11 +43,11 @@ impl Owners {
         owners
     }
 
-    /// Gives a vertex, and the edges of which it is the lower one, to their owners. `edges`: room to work in.
-    // One walk round each vertex. One round the vertices of each triangle takes the square of a ring: 20 s and more for
-    // a fan of 100 k triangles.
+    /// Assigns a vertex, and the edges of which it is the lower one, to their owners. `edges`: scratch buffer.
+    // Visits each ring once. Visiting the rings of each triangle's vertices takes the square of a ring: 20 s and more
+    // for a fan of 100 k triangles.
     fn give_at(&mut self, mesh: &TriangleMesh, v: u32, edges: &mut Vec<(u32, TriangleId, usize)>) {
-        // Vertices that a seam joins are one.
+        // Vertices that a seam joins count as one vertex.
         if mesh.joined(v) != v {
             return;
         }
@@ -68,13 +67,13 @@ impl Owners {
         }
     }
 
-    /// Of a triangle that is there.
+    /// Features owned by an existing triangle.
     pub fn get(&self, t: TriangleId) -> Owned {
         debug_assert!((t.0 as usize) < self.owned.len(), "{t:?} of {}", self.owned.len());
         self.owned[t.0 as usize]
     }
 
-    /// After a cut: `vertices` are those of the removed and the added triangles.
+    /// Updates owners after a cut: `vertices` are those of the removed and the added triangles.
     pub fn refresh(&mut self, mesh: &TriangleMesh, vertices: impl IntoIterator<Item = u32>) {
         self.owned.resize(mesh.triangle_id_end() as usize, Owned::NONE);
         for v in vertices {
@@ -84,7 +83,7 @@ impl Owners {
         }
     }
 
-    /// Checks against owners made anew.
+    /// Asserts that the owners equal newly computed ones.
     pub fn assert_well_formed(&self, mesh: &TriangleMesh) {
         assert_eq!(self.owned.len(), mesh.triangle_id_end() as usize);
         for t in mesh.triangle_ids() {
@@ -93,20 +92,20 @@ impl Owners {
     }
 }
 
-/// Of one triangle, by the rings of its vertices.
+/// Features owned by one triangle, by the rings of its vertices.
 fn owned(mesh: &TriangleMesh, t: TriangleId) -> Owned {
     let vertices = mesh.joined_vertices(t);
     let mut bits = 0;
     for (k, v) in vertices.into_iter().enumerate() {
         let w = vertices[(k + 1) % 3];
-        // The ring of a vertex at a cut is short, so owners are found anew and no list of features is kept.
+        // The ring of a vertex at a cut is short, so owners are recomputed and no list of features is kept.
         bits |= u8::from(mesh.around(v).min() == Some((t, k))) << k;
         bits |= u8::from(edges(mesh, v, w).min() == Some((t, k))) << (3 + k);
     }
     Owned(bits)
 }
 
-/// The edges between two vertices as (triangle, which of its three).
+/// The edges between two vertices as (triangle, edge number in it).
 fn edges(mesh: &TriangleMesh, v: u32, w: u32) -> impl Iterator<Item = (TriangleId, usize)> + '_ {
     mesh.around(v).flat_map(move |(t, k)| {
         let vertices = mesh.joined_vertices(t);
@@ -149,7 +148,7 @@ mod tests {
         assert_eq!(counts(&mesh, &owners), (9, 20));
     }
 
-    /// Fans about one vertex, soups that name vertices twice and share edges among many: as the rings have it.
+    /// Fans about one vertex, and soups that name vertices twice and share edges among many: owners match the rings.
     #[test]
     fn one_pass_finds_the_owners_that_rings_have() {
         let mut random = crate::oracle::Random::new(3);

@@ -1,4 +1,4 @@
-//! Directions that keep two features apart. Such a test needs no polynomial, holds with a thickness, and decides
+//! Directions that keep two features apart. This test needs no polynomial, holds with a thickness, and decides
 //! degenerate features.
 //!
 //! Along a fixed direction the distance of every two corners changes linearly, and the features are at least
@@ -22,24 +22,24 @@ pub(super) struct Separation<'a> {
     apart: f64,
 }
 
-/// Of corners whose components from one of them are at most `extent`, those that seem farther apart along a direction
-/// than this are farther than `thickness`, metres.
+/// Threshold for corners whose components from one of them are at most `extent`: corners that seem farther apart along
+/// a direction than this are farther apart than `thickness`, metres.
 pub(super) fn apart(thickness: f64, extent: DVec3) -> f64 {
     debug_assert!(extent.is_finite() && extent.min_element() >= 0.0, "{extent}");
     thickness + SEPARATION_ROUNDINGS * UNIT_ROUNDOFF * (thickness + extent.element_sum())
 }
 
 impl<'a> Separation<'a> {
-    /// `extent` as [`MovingFeatures::extent`]; `thickness` in metres.
+    /// `extent` is [`MovingFeatures::extent`]; `thickness` in metres.
     pub fn new(moving: &'a MovingFeatures, extent: DVec3, thickness: f64) -> Separation<'a> {
         let apart = apart(thickness, extent);
         Separation { moving, gaps: [moving.gaps(0), moving.gaps(1)], apart }
     }
 
-    /// The time up to which the direction of the closest points at `t` keeps them apart: `t` itself when they
-    /// are not apart there, at most 1.
+    /// Time up to which the direction of the closest points at `t` keeps the features apart: `t` itself if they are not
+    /// apart there, at most 1.
     pub fn until(&self, t: f64) -> f64 {
-        // Without a direction the features touch at t.
+        // The features touch at t if there is no direction.
         let Some(direction) = self.direction(t) else { return t };
         debug_assert!((direction.length() - 1.0).abs() <= UNITY_ROUNDING, "{direction}");
         let mut until = 1.0_f64;
@@ -57,7 +57,7 @@ impl<'a> Separation<'a> {
         until.max(t)
     }
 
-    /// From the first feature to the second at `t`, of length 1.
+    /// Unit direction from the first feature to the second at `t`.
     fn direction(&self, t: f64) -> Option<DVec3> {
         let (u, v, r) = self.moving.at(t);
         // The direction of the closest points separates best at t, and hardly turns in a short interval.

@@ -1,9 +1,9 @@
-//! The first time of contact by subdivision, never later than the true one (1.6.3).
+//! First time of contact by subdivision, never later than the true one (1.6.3).
 //!
-//! Where we differ from plain halving: an interval is first cut down to where the hulls of the control points
-//! allow a contact, which converges quadratically at a plain crossing; every restriction is made from the
-//! original coefficients, so that rounding does not grow with depth; and what the polynomials leave open is
-//! decided by separating directions instead of boxes alone.
+//! Differences from plain halving: an interval is first cut down to the part in which the hulls of the control points
+//! allow a contact, which converges quadratically at a plain crossing; every restriction is computed from the original
+//! coefficients, so rounding does not grow with depth; and separating directions, instead of boxes alone, decide the
+//! intervals that the polynomials leave open.
 
 use super::{
     bernstein::{earliest, restrict, reversed},
@@ -42,9 +42,9 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// `None` when they do not touch.
+    /// Returns `None` if the features do not touch.
     pub fn first_touch(&self, budget: &mut StepBudget) -> Option<f64> {
-        // The cubic is never solved: it has no root where all moves in one plane.
+        // The cubic is never solved: it has no root if all points move in one plane.
         let mut waiting = [(0.0, 0.0); WAITING_MAX];
         waiting[0] = (0.0, 1.0);
         let mut n = 1;
@@ -60,9 +60,9 @@ impl<'a> Solver<'a> {
             let (from, to) = waiting[n];
             debug_assert!(0.0 <= from && from <= to && to <= 1.0, "{from}..{to}");
             let Some((mut t0, mut t1)) = self.near_plane(from, to) else { continue };
-            // Still at the beginning, there the points may be in one plane.
-            // A plain crossing is cut to a point by the polynomials alone; a direction is asked for only where they
-            // made no progress, as it costs a closest point.
+            // An interval that still starts at `from` may have the points in one plane there. The polynomials alone cut
+            // a plain crossing to a point; a direction is computed only if they made no progress, as it costs a closest
+            // point.
             if t0 == from || t1 - t0 <= SHORT_INTERVAL {
                 let until = self.separation.until(t0);
                 if until >= t1 {
@@ -73,7 +73,7 @@ impl<'a> Solver<'a> {
                 }
                 t0 = until;
             }
-            // The quartics are asked only where the cubic leaves much of the interval: they cost more.
+            // The quartics cost more, so they are evaluated only if the cubic leaves much of the interval.
             if t1 - t0 > SHORT_INTERVAL && t1 - t0 > SLOW_CUT * (to - from) {
                 let Some(part) = self.not_outside(t0, t1) else { continue };
                 (t0, t1) = part;
@@ -89,13 +89,13 @@ impl<'a> Solver<'a> {
                 n += 2;
             }
         }
-        // Out of intervals: what is left counts as contact at its earliest time, which is never too late.
+        // Out of intervals: the rest counts as contact at its earliest time, which is never too late.
         Some(waiting[n - 1].0)
     }
 
-    /// Cuts an interval down to where the four points may be in one plane.
+    /// Cuts an interval down to the part in which the four points may be in one plane.
     fn near_plane(&self, from: f64, to: f64) -> Option<(f64, f64)> {
-        // From the original coefficients each time, so that errors do not grow with depth.
+        // Restricted from the original coefficients each time, so that errors do not grow with depth.
         let d = restrict(&self.plane.d, from, to);
         let toward = |d: [f64; 4]| match d[0] {
             x if x > self.plane_error => earliest(&d, self.plane_error),
@@ -106,7 +106,7 @@ impl<'a> Solver<'a> {
         cut(from, to, first, last)
     }
 
-    /// Cuts an interval down to where neither feature is outside the other.
+    /// Cuts an interval down to the part in which neither feature is outside the other.
     fn not_outside(&self, from: f64, to: f64) -> Option<(f64, f64)> {
         let (mut t0, mut t1) = (from, to);
         for (k, error) in self.outsides.k.iter().zip(self.outside_errors) {
@@ -130,8 +130,8 @@ fn cut(from: f64, to: f64, first: f64, last: f64) -> Option<(f64, f64)> {
     (t0 <= t1).then_some((t0, t1))
 }
 
-/// The first time at which the features may be within the thickness that `separation` was made with: by
-/// advancement along separating directions.
+/// First time at which the features may be within the thickness of `separation`, by advancement along separating
+/// directions.
 pub(super) fn first_within(separation: &Separation, budget: &mut StepBudget) -> Option<f64> {
     let mut t = 0.0;
     let mut n_advances = 0;

@@ -1,20 +1,20 @@
-//! How many steps the tests of one pair of triangles may take together.
+//! Step budget shared by the tests of one pair of triangles.
 //!
-//! Fifteen features of two triangles that turn together a hair apart are all as hard as one can be. Each with a limit of
-//! its own, such a pair took fifteen times as long as a hard test, 1 to 2 ms. A test has a few steps of its own, which is
-//! more than most take, and beyond them takes from what its pair has left.
+//! If two triangles turn together a tiny distance apart, all fifteen feature tests are as hard as a test can be. With a
+//! separate limit for each test such a pair took fifteen times as long as a hard test, 1 to 2 ms. A test has a few
+//! steps of its own, which is more than most take, and beyond them takes steps from the rest of the pair's budget.
 
-/// Intervals that one test looks at before what is left of the step counts as contact. A plain crossing takes one to
-/// three; only what grazes a face without area takes more than 100.
+/// Intervals that one test examines before the rest of the step counts as contact. A plain crossing takes one to three;
+/// only grazing a face without area takes more than 100.
 const INTERVALS_MAX: u32 = 256;
-/// Those of them that no other test of the pair takes away.
+/// Intervals reserved for each test, which no other test of the pair uses up.
 const OWN_INTERVALS: u32 = 16;
-/// Steps of advancement towards a thickness before what is left counts as contact.
+/// Steps of advancement towards a thickness before the rest counts as contact.
 const ADVANCES_MAX: u32 = 1024;
-/// Those of them that no other test of the pair takes away.
+/// Steps of advancement reserved for each test, which no other test of the pair uses up.
 const OWN_ADVANCES: u32 = 32;
 
-/// What a pair of triangles has left.
+/// Remaining steps of a pair of triangles.
 #[derive(Debug)]
 pub(super) struct StepBudget {
     intervals: u32,
@@ -24,7 +24,7 @@ pub(super) struct StepBudget {
 }
 
 impl StepBudget {
-    /// As much as the hardest test takes.
+    /// Steps for the hardest test.
     pub fn new() -> StepBudget {
         StepBudget {
             intervals: INTERVALS_MAX - OWN_INTERVALS,
@@ -34,13 +34,13 @@ impl StepBudget {
         }
     }
 
-    /// Whether a test that has looked at `n` intervals may look at one more.
+    /// Returns true if a test that has examined `n` intervals may examine one more.
     pub fn take_interval(&mut self, n: u32) -> bool {
         self.note_step();
         n < OWN_INTERVALS || take(&mut self.intervals)
     }
 
-    /// Whether a test that has taken `n` steps of advancement may take one more.
+    /// Returns true if a test that has taken `n` steps of advancement may take one more.
     pub fn take_advance(&mut self, n: u32) -> bool {
         self.note_step();
         n < OWN_ADVANCES || take(&mut self.advances)

@@ -23,9 +23,9 @@ use crate::geometry::{
 pub struct MovingTriangle {
     /// Corners at the start of the step.
     pub t0: [DVec3; 3],
-    /// Corners at its end.
+    /// Corners at the end of the step.
     pub t1: [DVec3; 3],
-    /// Features to test; the face always is.
+    /// Features to test; the face is always tested.
     pub owned: Owned,
 }
 
@@ -42,22 +42,22 @@ impl MovingTriangle {
     }
 }
 
-/// Vertices that two triangles of one mesh have in common. Features that share one always touch and are not
+/// Vertices that two triangles of one mesh have in common. Features that share a vertex always touch and are not
 /// tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shared(u16);
 
 impl Shared {
-    /// Nothing, as between two meshes.
+    /// No shared vertex, as between two meshes.
     pub const NONE: Shared = Shared(0);
 
-    /// By the triangles' vertex numbers.
+    /// Finds the shared vertices by the triangles' vertex numbers.
     pub fn between(a: [u32; 3], b: [u32; 3]) -> Shared {
         let bit = |n: usize| u16::from(a[n / 3] == b[n % 3]) << n;
         Shared((0..9).fold(0, |bits, n| bits | bit(n)))
     }
 
-    /// Vertex i of the first is vertex j of the second.
+    /// Returns true if vertex i of the first is vertex j of the second.
     fn has(self, i: usize, j: usize) -> bool {
         self.0 >> (3 * i + j) & 1 == 1
     }
@@ -68,8 +68,8 @@ impl Shared {
     }
 }
 
-/// Which features of two triangles meet, by their numbers in the triangle. In the order in which simultaneous
-/// contacts are preferred.
+/// Features of two triangles that meet, by their numbers in the triangle, in the order in which simultaneous contacts
+/// are preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FeaturePair {
     /// A vertex of the first, the face of the second.
@@ -85,21 +85,21 @@ pub enum FeaturePair {
 pub struct TriangleContact {
     /// In [0, 1], never later than the true time.
     pub toi: f64,
-    /// What meets.
+    /// Features that meet.
     pub features: FeaturePair,
     /// Weights of the first triangle's vertices at the contact.
     pub first: DVec3,
-    /// Weights of the second's.
+    /// Weights of the second triangle's vertices at the contact.
     pub second: DVec3,
-    /// From the second towards the first as they come together, of length 1; zero where neither the features nor
-    /// their motion determine it.
+    /// Unit normal from the second towards the first as they come together; zero if neither the features nor their
+    /// motion determine it.
     pub normal: DVec3,
 }
 
-/// The earliest contact of the features that the triangles own; of simultaneous ones the least
-/// [`FeaturePair`]. With a `thickness` (metres, >= 0) contact is coming within it. A chord that stands in for a
-/// turning path needs its greatest error added to the thickness. All tests of the pair share their steps: where many of
-/// them turn together a hair apart, what is left when they are used up counts as contact.
+/// Earliest contact of the features that the triangles own; of simultaneous contacts the least [`FeaturePair`]. With a
+/// `thickness` (metres, >= 0) contact means coming within it. If a chord stands in for a turning path, add its greatest
+/// error to the thickness. All tests of the pair share a step budget: if many features turn together a tiny distance
+/// apart, the rest of the step counts as contact when the budget is used up.
 pub fn triangle_pair(
     a: &MovingTriangle,
     b: &MovingTriangle,
@@ -117,8 +117,8 @@ pub fn triangle_pair(
     first.map(|(toi, features)| contact(a, b, toi, features, thickness))
 }
 
-/// Gives the first contact of every two features that the triangles own to `visit`, in the order of
-/// [`FeaturePair`]. Otherwise as [`triangle_pair`].
+/// Passes the first contact of every two features that the triangles own to `visit`, in the order of [`FeaturePair`].
+/// Otherwise as [`triangle_pair`].
 pub fn every_contact(
     a: &MovingTriangle,
     b: &MovingTriangle,
@@ -142,11 +142,11 @@ fn each_feature_pair(
     thickness: f64,
     mut test: impl FnMut(FeaturePair, &MovingFeatures),
 ) {
-    // Once for all fifteen tests of the pair, and most pairs end here.
+    // Computed once for all fifteen tests of the pair; most pairs end here.
     if AxisGaps::at(a.t0, b.t0).during(AxisGaps::at(a.t1, b.t1)).separate(thickness) {
         return;
     }
-    // A sixth of what the tests take; of a tool that slides near tissue nearly all pairs end here.
+    // Costs a sixth of the tests; nearly all pairs of a tool that slides near tissue end here.
     if thickness > 0.0
         && shared == Shared::NONE
         && let Some(along) = closest_pair(&a.t0, &b.t0).direction()
@@ -172,12 +172,12 @@ fn each_feature_pair(
     }
 }
 
-/// True only when `b` is farther along a direction than `a` by more than `thickness` metres, from the start of the step to
-/// its end: distances of corners along a fixed direction change linearly. The direction from `a` to `b` between their
-/// closest points tells most. It is unit, or shorter, which tells less.
+/// Returns true only if `b` is farther along a direction than `a` by more than `thickness` metres, from the start of
+/// the step to its end: distances of corners along a fixed direction change linearly. The direction from `a` to `b`
+/// between their closest points decides most pairs. `along` is a unit vector, or shorter, which decides fewer.
 pub fn stay_apart(a: &MovingTriangle, b: &MovingTriangle, along: DVec3, thickness: f64) -> bool {
     debug_assert!(along.length() <= 1.0 + UNITY_ROUNDING, "{along}");
-    // From one corner, for coordinates are large where triangles are small.
+    // Relative to one corner, since coordinates may be large while triangles are small.
     let from = a.t0[0];
     let (mut extent, mut gap) = (DVec3::ZERO, f64::INFINITY);
     for (a, b) in [(&a.t0, &b.t0), (&a.t1, &b.t1)] {
@@ -218,14 +218,14 @@ fn contact(
     let (first, second) = weights(&p, &q, features);
     let gap = |p: &[DVec3; 3], q: &[DVec3; 3]| weighed(p, first) - weighed(q, second);
     let at_contact = gap(&p, &q);
-    // With a thickness the gap itself points from one to the other; without, or where rounding ate it, the features'
-    // own normal does.
+    // With a thickness the gap itself points from one to the other; without, or if the gap is lost in rounding, the
+    // features' own normal is used.
     let normal = if at_contact.length() > 0.5 * thickness && thickness > 0.0 {
         at_contact.normalize()
     } else {
         let across = across(&p, &q, features);
         let before = across.dot(gap(&a.t0, &b.t0));
-        // Together from the start on: they are pushed back against their motion.
+        // Together from the start on: the features are pushed back against their motion.
         let side = if before == 0.0 { -across.dot(gap(&a.t1, &b.t1)) } else { before };
         across * if side < 0.0 { -1.0 } else { 1.0 }
     };
@@ -239,7 +239,7 @@ fn weighed(triangle: &[DVec3; 3], weights: DVec3) -> DVec3 {
     triangle[0] * weights.x + triangle[1] * weights.y + triangle[2] * weights.z
 }
 
-/// Square to both features, of length 1 or zero.
+/// Perpendicular to both features, of length 1 or zero.
 fn across(p: &[DVec3; 3], q: &[DVec3; 3], features: FeaturePair) -> DVec3 {
     let normal = |t: &[DVec3; 3]| (t[1] - t[0]).cross(t[2] - t[0]);
     let edge = |t: &[DVec3; 3], k: u8| t[(k as usize + 1) % 3] - t[k as usize];
@@ -251,7 +251,7 @@ fn across(p: &[DVec3; 3], q: &[DVec3; 3], features: FeaturePair) -> DVec3 {
     .normalize_or_zero()
 }
 
-/// Where on both triangles their features are nearest to each other.
+/// Weights of the points on both triangles at which their features are nearest to each other.
 fn weights(p: &[DVec3; 3], q: &[DVec3; 3], features: FeaturePair) -> (DVec3, DVec3) {
     match features {
         FeaturePair::VertexFace(k) => {
@@ -319,8 +319,8 @@ mod tests {
         assert_eq!(triangle_pair(&faces(floor), &faces(blade), Shared::NONE, 0.0), None);
     }
 
-    /// Two layers that turn together, edge for edge. Their chords bring them together in the middle of the turn, a hair
-    /// farther than the thickness: nine of the fifteen tests take all steps that one may.
+    /// Two layers that turn together, edge for edge. Their chords bring them together in the middle of the turn,
+    /// slightly farther than the thickness: nine of the fifteen tests take all steps that a test may.
     #[test]
     fn features_that_turn_together_share_their_steps() {
         const TURN: f64 = 1.5;
@@ -344,8 +344,8 @@ mod tests {
         assert!(alone > 5_000, "it is easy: {alone} steps");
     }
 
-    /// Looked at instant by instant they are farther apart than the thickness, whatever direction was asked along; along
-    /// their closest points few that are so go unseen.
+    /// At every instant they are farther apart than the thickness, whatever the direction; along their closest points,
+    /// few such pairs go undetected.
     #[test]
     fn what_stays_apart_is_apart_at_every_instant() {
         let mut random = Random::new(11);

@@ -1,4 +1,4 @@
-//! One elementary test through all filters, the cheap ones first.
+//! The elementary test of two features: all filters, cheapest first.
 
 use super::{
     coplanarity::Coplanarity,
@@ -9,16 +9,16 @@ use super::{
     step_budget::StepBudget,
 };
 
-/// What proved two features apart during the whole step.
+/// Filter that proved two features apart during the whole step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Culled {
     /// A coordinate axis.
     Axis,
-    /// Their points are never in one plane.
+    /// The features' points are never in one plane.
     Coplanarity,
-    /// One stays outside a line of the other.
+    /// A feature stays outside a line of the other.
     NonCollinear,
-    /// Subdivision, or advancement where there is a thickness.
+    /// Subdivision, or advancement if there is a thickness.
     Subdivision,
 }
 
@@ -47,7 +47,7 @@ impl FeatureVerdict {
     }
 }
 
-/// `budget`: of the pair of triangles that the features are of.
+/// `budget`: the step budget of the features' pair of triangles.
 pub(super) fn judge(
     moving: &MovingFeatures,
     thickness: f64,
@@ -57,11 +57,11 @@ pub(super) fn judge(
     if moving.axes.separate(thickness) {
         return FeatureVerdict::Apart(Culled::Axis);
     }
-    // Cheap filters first: each costs more than the one before it and sees only the pairs that those left.
+    // Cheap filters come first: each costs more than the one before it and sees only the pairs left by those.
     let extent = moving.extent();
     let separation = Separation::new(moving, extent, thickness);
     if thickness > 0.0 {
-        // The polynomials only know contact at distance zero.
+        // The polynomials only detect contact at distance zero.
         return FeatureVerdict::of(first_within(&separation, budget));
     }
     let n = MovingNormal::of(&moving.u, &moving.v);

@@ -8,10 +8,10 @@ use super::{
     verdict::{FeatureVerdict, judge},
 };
 
-/// The first contact of a vertex with a face, both moving straight during the step.
+/// First contact of a vertex with a face, both moving straight during the step.
 ///
-/// Points are (vertex, a, b, c) at the two ends, metres, finite. With a `thickness` (metres, >= 0) contact is
-/// coming within it. A face without area is met along its longest edge.
+/// Points are (vertex, a, b, c) at the two ends, metres, finite. With a `thickness` (metres, >= 0) contact means coming
+/// within it. A face without area is met along its longest edge.
 ///
 /// ```
 /// use glam::DVec3;

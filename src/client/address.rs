@@ -1,4 +1,4 @@
-//! Where a server is and how it is reached: TCP, TLS or a Unix socket.
+//! Address of a server, reached over TCP, TLS or a Unix socket.
 
 use std::{
     fmt, fs, io,
@@ -15,21 +15,21 @@ use tonic::{
 
 use super::proxied_host::{HOST, Host, ProxiedHost};
 
-/// `host:port` or `http://host:port`, `https://host:port`, or `unix:/path`; several with commas between them, where
-/// servers share scenes: each is tried in turn.
+/// Address in the form `host:port` or `http://host:port`, `https://host:port`, or `unix:/path`. Servers that share
+/// scenes are listed with commas between them: each is tried in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress {
     text: String,
-    /// PEM; who may vouch for the server.
+    /// CA certificates that the client trusts, PEM.
     ca: Option<Arc<[u8]>>,
-    /// PEM; what the server is shown when it asks who calls.
+    /// Certificate and key that the client presents on request, PEM.
     identity: Option<Arc<Shown>>,
     key: Option<Arc<Bearer>>,
-    /// Of a client that is connected, and of all that comes from it. `None`: of no client yet.
+    /// Host behind a proxy, shared by a connected client and everything derived from it. `None`: not connected yet.
     host: Option<ProxiedHost>,
 }
 
-/// How a certificate begins in PEM.
+/// First line of a certificate in PEM.
 const CERTIFICATE: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 /// A certificate chain and its private key.
@@ -39,18 +39,18 @@ struct Shown {
     key: Vec<u8>,
 }
 
-// By hand: a derived one would print the private key into logs.
+// A derived implementation would print the private key into logs.
 impl fmt::Debug for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a certificate and its key")
     }
 }
 
-/// An API key as each call brings it.
+/// An API key in the form that each call carries.
 #[derive(Debug, PartialEq, Eq)]
 struct Bearer(MetadataValue<Ascii>);
 
-/// Puts the key of an address, if it has one, on each call, and behind a proxy the server that the call has to go to.
+/// Adds the address's key, if any, to each call, and behind a proxy the server that the call has to reach.
 #[derive(Clone)]
 pub(super) struct BringKey {
     key: Option<Arc<Bearer>>,
@@ -70,7 +70,7 @@ impl Interceptor for BringKey {
 }
 
 impl ServerAddress {
-    /// Without TLS, unless the text begins with `https`.
+    /// Creates an address without TLS, unless the text begins with `https`.
     pub fn new(text: &str) -> ServerAddress {
         ServerAddress { text: text.to_owned(), ca: None, identity: None, key: None, host: None }
     }
@@ -78,20 +78,20 @@ impl ServerAddress {
     /// Trusts the certificates in a PEM file.
     ///
     /// # Errors
-    /// When it cannot be read, or has no certificate.
+    /// Returns an error if the file cannot be read, or has no certificate.
     pub fn trusting(self, ca: &Path) -> io::Result<ServerAddress> {
         let pem = fs::read(ca)?;
-        // Without one nobody vouches for the server, and the handshake would say that of the server.
+        // Without a certificate no server could be verified, and the handshake would blame the server.
         if !pem.windows(CERTIFICATE.len()).any(|part| part == CERTIFICATE) {
             return Err(io::Error::other("no certificate is in it, expected one in PEM"));
         }
         Ok(ServerAddress { ca: Some(pem.into()), ..self })
     }
 
-    /// Shows the certificate in a PEM file, whose private key is in another.
+    /// Presents the certificate in a PEM file, whose private key is in another.
     ///
     /// # Errors
-    /// The file that cannot be read, and why.
+    /// Returns the file that cannot be read, and the reason.
     pub fn showing(
         self,
         certificate: &Path,
@@ -102,20 +102,20 @@ impl ServerAddress {
         Ok(ServerAddress { identity: Some(Arc::new(shown)), ..self })
     }
 
-    /// Brings the API key in a file, white space around it aside.
+    /// Adds the API key in a file, without surrounding white space.
     ///
     /// # Errors
-    /// When it cannot be read, or is no key.
+    /// Returns an error if the file cannot be read, or holds no key.
     pub fn with_key(self, file: &Path) -> io::Result<ServerAddress> {
-        // Trimmed: most editors end a file with a line break, which no header may hold.
+        // Most editors end a file with a line break, which no header may hold.
         let value = format!("Bearer {}", fs::read_to_string(file)?.trim());
         let mut value: MetadataValue<Ascii> = value.parse().map_err(io::Error::other)?;
-        // Kept out of logs and out of HPACK's table.
+        // A sensitive value stays out of logs and out of HPACK's table.
         value.set_sensitive(true);
         Ok(ServerAddress { key: Some(Arc::new(Bearer(value))), ..self })
     }
 
-    /// Each of them by itself.
+    /// Splits the address into its single addresses.
     pub(super) fn each(&self) -> Vec<ServerAddress> {
         let one = |text: &str| ServerAddress { text: text.trim().to_owned(), ..self.clone() };
         // A path may have commas.
@@ -125,8 +125,8 @@ impl ServerAddress {
         self.text.split(',').map(one).collect()
     }
 
-    /// The server that this one named, by host and port: with TLS, key and certificates as here. Behind a proxy that is where
-    /// calls go on, with another header.
+    /// Returns the address of the server at `host_and_port`, with TLS, key and certificates of this address. Behind a
+    /// proxy calls continue to this address, with another header.
     pub fn at(&self, host_and_port: &str) -> ServerAddress {
         let behind = self.host.as_ref().and_then(|host| host.of_owner(host_and_port));
         if behind.is_some() {
@@ -136,7 +136,7 @@ impl ServerAddress {
         ServerAddress { text: format!("{scheme}{host_and_port}"), host: None, ..self.clone() }
     }
 
-    /// The same address with TLS; `None` where there is TLS already, none is needed, or somebody has answered without.
+    /// Returns this address with TLS; `None` if it has TLS, needs none, or a server has answered without TLS.
     pub(super) fn with_tls(&self) -> Option<String> {
         if self.host.as_ref().is_some_and(ProxiedHost::has_answered) {
             return None;
@@ -146,65 +146,65 @@ impl ServerAddress {
         (!is_other).then(|| format!("https://{host}"))
     }
 
-    /// What puts the key on each call.
+    /// Returns the interceptor that adds the key to each call.
     pub(super) fn key(&self) -> BringKey {
         BringKey { key: self.key.clone(), host: self.host.clone() }
     }
 
-    /// Of one client: a connection that takes the place of this one's goes to the same server behind a proxy, and another
-    /// client's need not.
+    /// Prepares the address for one client: behind a proxy, a connection that replaces one of the client's goes to the
+    /// same server, while another client's may go to a different one.
     pub(super) fn of_one_client(&self) -> ServerAddress {
         let host = self.host.clone().unwrap_or_default();
         ServerAddress { host: Some(host), ..self.clone() }
     }
 
-    /// The same for one that goes its own way from here.
+    /// Returns a copy whose host behind a proxy changes independently from here on.
     pub(super) fn apart(&self) -> ServerAddress {
         let host = self.host.as_ref().map(ProxiedHost::apart);
         ServerAddress { host, ..self.clone() }.of_one_client()
     }
 
-    /// Tells servers apart, those behind a proxy too.
+    /// Returns the identity of the server, also behind a proxy.
     pub(super) fn place(&self) -> (String, Option<Host>) {
         (self.text.clone(), self.host.as_ref().and_then(ProxiedHost::header))
     }
 
-    /// What an answer says of where it comes from.
+    /// Notes the server that an answer comes from.
     pub(super) fn hear_host(&self, answer: &MetadataMap) {
         self.host.iter().for_each(|host| host.hear(answer));
     }
 
-    /// The answer heard last is a good one.
+    /// Confirms that the last noted answer is a good one.
     pub(super) fn keep_host(&self) {
         self.host.iter().for_each(ProxiedHost::keep);
     }
 
-    /// Nobody served there. Whether there are other servers behind the same address, one of which is asked the next time.
+    /// Leaves a server that does not serve. Returns true if other servers are behind this address; the next call asks
+    /// one.
     pub(super) fn leave_host(&self) -> bool {
         self.host.as_ref().is_some_and(ProxiedHost::leave)
     }
 
-    /// Whether a server that knows nothing was asked in another's place. That one is asked the next time.
+    /// Returns true if a substitute without the data was asked; the next call goes to the server that was left.
     pub(super) fn go_back(&self) -> bool {
         self.host.as_ref().is_some_and(ProxiedHost::go_back)
     }
 
-    /// Whether it is a path of this machine.
+    /// Returns true if the address is a path of this machine.
     pub(super) fn is_unix(&self) -> bool {
         self.text.starts_with("unix:")
     }
 
-    /// Ready to connect, without waiting to fill segments (TCP_NODELAY).
+    /// Returns an endpoint ready to connect, with TCP_NODELAY.
     ///
     /// # Errors
-    /// When the text is no address, or the certificates are none.
+    /// Returns an error if the text is no address, or if the certificates are invalid.
     pub(super) fn endpoint(&self) -> Result<Endpoint, Error> {
-        // A Unix socket's path has one slash behind the colon.
+        // The path of a Unix socket has one slash behind the colon.
         let is_uri = self.text.contains("://") || self.is_unix();
         let uri = if is_uri { self.text.clone() } else { format!("http://{}", self.text) };
         let is_tls = uri.starts_with("https://");
-        // A pose is a small write after another: Nagle's algorithm would hold it back for a delayed acknowledgement,
-        // 40 ms.
+        // Poses are small consecutive writes: Nagle's algorithm would hold each for a delayed acknowledgement, 40 ms.
         let endpoint = Endpoint::from_shared(uri)?.tcp_nodelay(true);
         if !is_tls {
             return Ok(endpoint);

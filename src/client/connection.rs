@@ -1,4 +1,4 @@
-//! One connection, and the calls that are made over it.
+//! A client's connections, and the calls that are made over it.
 
 use std::{path::Path, pin::pin, sync::Arc, time::Duration};
 
@@ -20,25 +20,25 @@ use crate::proto::{
     add_tool_request, track_request,
 };
 
-/// A server, and those that it names as the owners of scenes: a connection to each, made when it is needed. Clones share
-/// them. When a server is gone the next call goes to another of those that were given; the call that found nobody fails, as
-/// it may have been done, unless it changes nothing.
+/// A client of a server, and of the servers that it names as owners of scenes, with one connection to each, opened when
+/// needed. Clones share the connections. If a server is gone, the next call goes to another of the given addresses. The
+/// call that found no server fails, because it may have been executed, unless it changes nothing.
 #[derive(Clone)]
 pub struct Client {
     server: ServerAddress,
     routes: Arc<Routes>,
 }
 
-/// Owners that a call asks one after the other, as each names the next.
+/// Owners that one call asks in turn, each named by the previous one.
 const HOPS_MAX: u32 = 4;
-/// Servers that a call asks which changes nothing, one after the other, as each is gone.
+/// Servers that one read-only call asks in turn, if each is gone.
 const LOSSES_MAX: u32 = 4;
-/// From one look at how far a field is to the next.
+/// Interval between two queries for the progress of a field.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
-/// What changes nothing.
+/// Calls that change nothing.
 const LOOKS: [&str; 2] = ["GetScene", "QueryDistances"];
 
-/// Makes a call for a scene, again where its owner is named.
+/// Makes a call for a scene, and repeats it at the owner that a server names.
 macro_rules! of_scene {
     ($client:ident, $scene:expr, $call:literal, $connection:ident => $asked:expr) => {{
         let (mut hops, mut losses) = (0, 0);
@@ -67,36 +67,36 @@ macro_rules! of_scene {
 /// A rigid part of a tool, to be uploaded.
 #[derive(Clone, Debug)]
 pub struct LinkUpload {
-    /// Unique in its tool.
+    /// Name, unique in its tool.
     pub name: String,
-    /// The shape, in the link's frame.
+    /// Mesh in the link's frame.
     pub mesh: MeshSource,
     /// Tool frame from link frame at rest.
     pub rest_pose: Option<Pose>,
-    /// Each hole in a box with a diagonal of no more than this is filled, metres; 0: none.
+    /// Fills each hole in a box with a diagonal of no more than this, metres; 0: none.
     pub fill_holes_m: f64,
 }
 
 impl Client {
-    /// As it was given.
+    /// Returns the address as given.
     pub fn server(&self) -> &ServerAddress {
         &self.server
     }
 
-    /// Connects, to the first that answers where several addresses were given.
+    /// Connects to the server; of several addresses, to the first that answers.
     ///
     /// # Errors
-    /// When nobody answers there.
+    /// Returns an error if no server answers.
     pub async fn connect(server: &ServerAddress) -> Result<Client, ClientError> {
         let server = server.of_one_client();
         let routes = Arc::new(Routes::open(&server).await?);
         Ok(Client { server, routes })
     }
 
-    /// Makes an empty scene.
+    /// Creates an empty scene.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the call or is gone.
     pub async fn create_scene(&mut self, scene_id: &str) -> Result<(), ClientError> {
         let request = CreateSceneRequest { scene_id: scene_id.to_owned(), durable: None };
         of_scene!(self, scene_id, "CreateScene", at => at.scenes.create_scene(request.clone()))
@@ -106,17 +106,17 @@ impl Client {
     /// Removes a scene.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the call or is gone.
     pub async fn delete_scene(&mut self, scene_id: &str) -> Result<(), ClientError> {
         let request = DeleteSceneRequest { scene_id: scene_id.to_owned() };
         of_scene!(self, scene_id, "DeleteScene", at => at.scenes.delete_scene(request.clone()))
             .map(drop)
     }
 
-    /// Hands a scene over to the server at an address, as that server tells it.
+    /// Hands a scene over to another server. The address is the one that the other server advertises.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the call or is gone.
     pub async fn move_scene(
         &mut self,
         scene_id: &str,
@@ -127,11 +127,11 @@ impl Client {
         of_scene!(self, scene_id, "MoveScene", at => at.scenes.move_scene(request.clone()))
     }
 
-    /// Has the server that this is connected to take a scene from an owner that hangs. `own_address`: as that server tells
-    /// it. Takes up to a lease.
+    /// Lets the connected server take a scene from an owner that hangs. `own_address`: the address that the connected
+    /// server advertises. Takes up to a lease.
     ///
     /// # Errors
-    /// When it is refused, not with an admin's key, or the server is gone.
+    /// Returns an error if the server refuses the call, if the key is not an admin's, or if the server is gone.
     pub async fn take_over_scene(
         &mut self,
         scene_id: &str,
@@ -145,10 +145,10 @@ impl Client {
         home.take("MoveScene", answer)
     }
 
-    /// Takes a tissue out of a scene.
+    /// Removes a tissue from a scene.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the call or is gone.
     pub async fn remove_tissue(
         &mut self,
         scene_id: &str,
@@ -159,20 +159,20 @@ impl Client {
             .map(drop)
     }
 
-    /// Takes a tool out of a scene.
+    /// Removes a tool from a scene.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the call or is gone.
     pub async fn remove_tool(&mut self, scene_id: &str, tool_id: u32) -> Result<(), ClientError> {
         let request = RemoveToolRequest { scene_id: scene_id.to_owned(), tool_id };
         of_scene!(self, scene_id, "RemoveTool", at => at.scenes.remove_tool(request.clone()))
             .map(drop)
     }
 
-    /// What is in a scene.
+    /// Returns the contents of a scene.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the call or is gone.
     pub async fn scene(&mut self, scene_id: &str) -> Result<Scene, ClientError> {
         let request = GetSceneRequest { scene_id: scene_id.to_owned() };
         let answer =
@@ -180,10 +180,10 @@ impl Client {
         Ok(answer?.scene.unwrap_or_default())
     }
 
-    /// Uploads a tissue. The report says what was turned, and if the mesh may be in another unit.
+    /// Uploads a tissue. The report counts reversed triangles, and warns if the mesh may be in another unit.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the upload or is gone.
     pub async fn add_tissue(
         &mut self,
         scene_id: &str,
@@ -193,10 +193,10 @@ impl Client {
         self.add_tissue_with(scene_id, name, mesh, TissueOptions::default()).await
     }
 
-    /// Uploads a tissue that is no organ like most: a forbidden region, or the wall of a lumen.
+    /// Uploads a tissue with options, such as a forbidden region, or the wall of a lumen.
     ///
     /// # Errors
-    /// As [`Client::add_tissue`].
+    /// See [`Client::add_tissue`].
     pub async fn add_tissue_with(
         &mut self,
         scene_id: &str,
@@ -211,7 +211,7 @@ impl Client {
             mesh: Some(mesh.header()),
             options: Some(options),
         };
-        // The header first: it says how much follows, so the server can refuse before it takes any of the mesh.
+        // The header comes first: it states the size of the mesh, so the server can refuse before it takes any of it.
         let messages = || {
             once(Message::Header(header.clone()))
                 .chain(iter(mesh.chunks(0)).map(Message::Chunk))
@@ -220,11 +220,11 @@ impl Client {
         of_scene!(self, scene_id, "AddTissue", at => at.scenes.add_tissue(messages()))
     }
 
-    /// Uploads a mesh file, its format told by its extension, as a tissue. `scale_to_m`: metres for each of its units.
+    /// Uploads a mesh file as a tissue; the extension determines the format. `scale_to_m`: metres per unit of the file.
     /// Returns the tissue's id.
     ///
     /// # Errors
-    /// When the file holds no mesh, it is refused or the server is gone.
+    /// Returns an error if the file holds no mesh, or if the server refuses it or is gone.
     pub async fn add_tissue_file(
         &mut self,
         scene_id: &str,
@@ -232,15 +232,15 @@ impl Client {
         file: impl AsRef<Path>,
         scale_to_m: f64,
     ) -> Result<u32, ClientError> {
-        // Checked on this side too: a damaged file costs no upload, and the error names the file.
+        // This side checks the file too: a damaged file costs no upload, and the error names the file.
         let (mesh, _) = MeshSource::open(file.as_ref(), scale_to_m)?;
         Ok(self.add_tissue(scene_id, name, &mesh).await?.tissue_id)
     }
 
-    /// The same as a tool of one link of the same name. Returns the tool's id.
+    /// Uploads a mesh file as a tool of one link that has the tool's name. Returns the tool's id.
     ///
     /// # Errors
-    /// As [`Client::add_tissue_file`].
+    /// See [`Client::add_tissue_file`].
     pub async fn add_tool_file(
         &mut self,
         scene_id: &str,
@@ -256,7 +256,7 @@ impl Client {
     /// Uploads a tool.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the upload or is gone.
     pub async fn add_tool(
         &mut self,
         scene_id: &str,
@@ -282,7 +282,7 @@ impl Client {
                 .collect(),
             probes: probes.to_vec(),
         };
-        // Made before the call: the stream of a request owns all that it sends.
+        // The chunks are made before the call: the stream of a request owns all that it sends.
         let chunks: Vec<_> =
             (0..).zip(links).flat_map(|(number, link)| link.mesh.chunks(number)).collect();
         let messages = || {
@@ -293,11 +293,11 @@ impl Client {
         of_scene!(self, scene_id, "AddTool", at => at.scenes.add_tool(messages()))
     }
 
-    /// Uploads a tool, as [`Client::add_tool`]. While its fields are built, `told` is told every half second how far they
-    /// are.
+    /// Uploads a tool, as [`Client::add_tool`]. While the server builds its fields, `told` receives the progress every
+    /// half second.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the upload or is gone.
     pub async fn add_tool_told(
         &mut self,
         scene_id: &str,
@@ -315,7 +315,7 @@ impl Client {
             };
             tokio::select! {
                 added = &mut adding => return added,
-                // An error: the upload has one of its own, or goes on.
+                // An error of the query is ignored: the upload reports its own, or goes on.
                 Ok(scene) = look => {
                     scene.field_builds.iter().filter(|build| build.tool == name).for_each(&mut told);
                 }
@@ -326,7 +326,7 @@ impl Client {
     /// Cuts a tissue.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the call or is gone.
     pub async fn edit_topology(
         &mut self,
         request: EditTopologyRequest,
@@ -335,10 +335,10 @@ impl Client {
         of_scene!(self, scene, "EditTopology", at => at.scenes.edit_topology(request.clone()))
     }
 
-    /// Signed distances of points.
+    /// Returns signed distances of points.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the call or is gone.
     pub async fn query_distances(
         &mut self,
         request: QueryDistancesRequest,
@@ -350,15 +350,15 @@ impl Client {
     /// Opens a haptic loop at this server alone; at most `waiting_max` ticks wait for the transport.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the loop or is gone.
     pub async fn track(
         &mut self,
         start: TrackStart,
         waiting_max: usize,
     ) -> Result<Duplex<TrackRequest, TrackResponse>, ClientError> {
         let (requests, taken) = mpsc::channel(waiting_max);
-        // In front of the channel and not through it: it is first whatever the caller sends, and takes none of the
-        // ticks' room.
+        // The start precedes the channel instead of going through it: it is first whatever the caller sends, and takes
+        // no tick's slot.
         let start = TrackRequest { message: Some(track_request::Message::Start(start)) };
         let home = self.routes.home();
         let sent = once(start).chain(ReceiverStream::new(taken));
@@ -369,7 +369,7 @@ impl Client {
     /// Opens a stream of deformations; at most `waiting_max` wait for the transport.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the stream or is gone.
     pub async fn deform(
         &mut self,
         waiting_max: usize,
@@ -380,12 +380,12 @@ impl Client {
         Ok(Duplex { requests, answers: home.opened("Deform", answer)? })
     }
 
-    /// The same at the server that has a scene; which that is.
+    /// Opens a stream of deformations at the server that has a scene; also returns that server's address.
     pub(super) async fn deform_scene(
         &mut self,
         scene_id: &str,
     ) -> Result<(ServerAddress, Duplex<DeformRequest, DeformResponse>), ClientError> {
-        // The stream's own refusal would come with its first request: who has the scene is asked before.
+        // The stream's own refusal would come with its first request, so the owner is determined before.
         self.scene(scene_id).await?;
         let (requests, taken) = mpsc::channel(1);
         let owner = self.routes.of(scene_id);
@@ -397,7 +397,7 @@ impl Client {
     /// Opens a live view.
     ///
     /// # Errors
-    /// When it is refused or the server is gone.
+    /// Returns an error if the server refuses the view or is gone.
     pub async fn watch(
         &mut self,
         request: WatchRequest,
@@ -414,7 +414,7 @@ mod tests {
 
     #[tokio::test]
     async fn says_that_nobody_answers() {
-        // Bound and dropped: a port that was free a moment ago.
+        // The listener is dropped at once: its port was free a moment ago.
         let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
         let server = free.expect("a port").to_string();
         let error =

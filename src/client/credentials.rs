@@ -1,4 +1,4 @@
-//! The files that a command shows a server, and trusts it by.
+//! The files with which a command authenticates itself and verifies a server.
 
 use std::{
     io,
@@ -12,16 +12,16 @@ use super::ServerAddress;
 /// Files of certificates and keys.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Credentials {
-    /// Certificates (PEM) that may vouch for an https server.
+    /// CA certificates (PEM) that may vouch for an https server.
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    /// Certificate chain (PEM) to show an https server that asks for one.
+    /// Certificate chain (PEM) to present to an https server that asks for one.
     #[arg(long, value_name = "FILE", requires = "client_key")]
     client_certificate: Option<PathBuf>,
-    /// The private key (PEM) of that certificate.
+    /// Private key (PEM) of that certificate.
     #[arg(long, value_name = "FILE", requires = "client_certificate")]
     client_key: Option<PathBuf>,
-    /// File with the API key that each call brings.
+    /// File with the API key that each call carries.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
@@ -36,16 +36,16 @@ pub struct CredentialsError {
 }
 
 impl Credentials {
-    /// None is given.
+    /// Returns true if no file is given.
     pub fn is_empty(&self) -> bool {
         let Credentials { tls_ca, client_certificate, client_key, key_file } = self;
         [tls_ca, client_certificate, client_key, key_file].iter().all(|file| file.is_none())
     }
 
-    /// The server, to be shown these.
+    /// Returns the server's address with these credentials.
     ///
     /// # Errors
-    /// The first file that cannot be used.
+    /// Returns the first file that cannot be used.
     pub fn shown_to(&self, mut server: ServerAddress) -> Result<ServerAddress, CredentialsError> {
         let unread = |file: &Path| {
             let file = file.to_owned();

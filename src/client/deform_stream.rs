@@ -1,13 +1,13 @@
-//! Deformations one after the other: what moved goes out, and the answer comes once ticks can see it.
+//! Sequential deformations: the moved vertices are sent, and the answer comes once ticks can see them.
 
 use super::{address::ServerAddress, duplex::Duplex, error::ClientError};
 use crate::proto::{
     DeformRequest, DeformResponse, DensePositions, SparsePositions, deform_request::Positions,
 };
 
-/// An open `Deform` stream that numbers what it sends; [`Client::deformations`](super::Client::deformations) opens one.
+/// An open `Deform` stream that numbers its requests; [`Client::deformations`](super::Client::deformations) opens one.
 ///
-/// For a solver that does not wait for answers, there is [`Client::deform`](super::Client::deform).
+/// A solver that does not wait for answers uses [`Client::deform`](super::Client::deform).
 pub struct DeformStream {
     server: ServerAddress,
     scene_id: String,
@@ -27,7 +27,7 @@ impl DeformStream {
     /// Moves all vertices of a tissue: `[3 * n_vertices]`, metres, scene frame.
     ///
     /// # Errors
-    /// When it is refused, which ends the stream, or when the server is gone.
+    /// Returns an error if the server refuses the deformation, which ends the stream, or if the server is gone.
     pub async fn move_all(
         &mut self,
         tissue_id: u32,
@@ -39,7 +39,7 @@ impl DeformStream {
     /// Moves some vertices: `[n]`, and `[3 * n]`, metres, scene frame.
     ///
     /// # Errors
-    /// As [`DeformStream::move_all`].
+    /// See [`DeformStream::move_all`].
     pub async fn move_some(
         &mut self,
         tissue_id: u32,
@@ -62,7 +62,7 @@ impl DeformStream {
             positions: Some(positions),
             hold: false,
         };
-        // A closed channel: the stream has ended, and its status says why.
+        // If the channel is closed the stream has ended, and its status gives the reason.
         let _ = self.stream.requests.send(request).await;
         let failed = |status| ClientError::of(&self.server, "Deform", &status);
         let answer = self.stream.answers.message().await.map_err(failed)?;

@@ -8,7 +8,7 @@ use crate::{
     servo::{DevicePose, DeviceServo, ServoSample},
 };
 
-/// Renders what a hand feels, at the device's own rate, from the newest local model that the loop has.
+/// Renders a hand's force, at the device's own rate, from the newest local model that the loop has.
 pub struct Device {
     servo: DeviceServo,
     epoch: Instant,
@@ -19,16 +19,17 @@ impl Device {
         Device { servo, epoch }
     }
 
-    /// The force and torque for a tool that is at `pose` (scene frame from tool frame), `dt_s` seconds after the last
-    /// sample. Never waits and allocates nothing: to be called from the device's callback.
+    /// Returns the force and torque for a tool at `pose` (scene frame from tool frame), `dt_s` seconds after the last
+    /// sample. Never waits and allocates nothing, so that a device's callback can call it.
     pub fn servo(&mut self, pose: &Pose, dt_s: f64) -> ServoSample {
         self.servo_links(pose, &[], dt_s)
     }
 
-    /// The same with the links' poses (tool frame from link frame). None: all at rest.
+    /// Returns the force and torque as [`Device::servo`], with the links' poses (tool frame from link frame). Empty:
+    /// all at rest.
     ///
     /// # Panics
-    /// When there are more than eight, which no rendered tool has.
+    /// Panics if there are more than eight, which no rendered tool has.
     pub fn servo_links(&mut self, pose: &Pose, links: &[Pose], dt_s: f64) -> ServoSample {
         assert!(links.len() <= RENDERED_LINKS_MAX, "a rendered tool has no {} links", links.len());
         let mut posture = Posture { scene_from_tool: *pose, ..Posture::AT_ORIGIN };

@@ -1,4 +1,4 @@
-//! Why a call did not do what it should.
+//! Errors of a call.
 
 use std::{error::Error as _, sync::Arc, time::Duration};
 
@@ -8,16 +8,16 @@ use tonic_types::StatusExt;
 use super::{address::ServerAddress, mesh_source::MeshFileError};
 use crate::{proto::TrackResponse, servo::ServoOptionsError};
 
-/// The reason of `google.rpc.ErrorInfo` when another server has the scene.
+/// Reason in `google.rpc.ErrorInfo` when another server has the scene.
 const OWNED_ELSEWHERE: &str = "SCENE_OWNED_ELSEWHERE";
 
-/// Why a call did not do what it should.
+/// A call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or no server answers there.
     #[error("cannot connect to {server}: {reason}")]
     Connect {
-        /// As given.
+        /// Address as given.
         server: String,
         /// The innermost cause.
         reason: String,
@@ -25,41 +25,42 @@ pub enum ClientError {
     /// The connection broke: the server ended or the network failed.
     #[error("the server at {server} is gone ({call}): {reason}")]
     Gone {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// What was asked of it.
+        /// Name of the call.
         call: &'static str,
         /// The innermost cause.
         reason: String,
-        /// In the server's own words: it is there, and may serve again, as when its lease is over or it is starting.
+        /// True if the server itself reported it: it is there, and may serve again, as when its lease is over or it is
+        /// starting.
         is_told: bool,
     },
-    /// A mesh file that no scene takes.
+    /// No scene takes the mesh file.
     #[error("{0}")]
     Mesh(#[from] MeshFileError),
     /// The server refused.
     #[error("{call} was refused ({code:?}): {message}")]
     Refused {
-        /// What was asked.
+        /// Name of the call.
         call: &'static str,
         /// The status code.
         code: Code,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// Another server has the scene. Calls and loops go there by themselves; this is what is left when that one says the
-    /// same of others, and of a stream of deformations: open it anew.
+    /// Another server has the scene. Calls and loops follow to that server by themselves; this error remains if it
+    /// names another in turn, and for a stream of deformations, which must be opened again.
     #[error("{call} was refused: the scene is served at {address}")]
     Elsewhere {
-        /// What was asked.
+        /// Name of the call.
         call: &'static str,
-        /// As that server tells it: host:port.
+        /// Address as that server advertises it: host:port.
         address: String,
     },
-    /// A servo that cannot be.
+    /// The servo's options are invalid.
     #[error("{0}")]
     Servo(#[from] ServoOptionsError),
-    /// What ended a loop or stream, told again to each who uses it.
+    /// The error that ended a loop or stream, reported again to each user.
     #[error("the loop is over: {0}")]
     Over(Arc<ClientError>),
     /// The loop or stream was closed on this side.
@@ -68,11 +69,11 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Tells a refusal from a broken connection. tonic reports the latter as UNKNOWN or INTERNAL with a
-    /// source, and behind a proxy as UNAVAILABLE. Behind a proxy a scene that a server does not know is not known to be
-    /// nowhere, where another's answer was asked for.
+    /// Distinguishes a refusal from a broken connection. tonic reports the latter as UNKNOWN or INTERNAL with a source,
+    /// and behind a proxy as UNAVAILABLE. Behind a proxy, a scene that a server does not know may still exist if a
+    /// substitute server was asked.
     pub fn of(server: &ServerAddress, call: &'static str, status: &Status) -> ClientError {
-        // A status from the server has no source; one that the transport made up has.
+        // A status from the server has no source; a status that the transport made up has one.
         let broken = status.source().map(|source| with_hint(server, innermost(source)));
         if broken.is_none() {
             server.hear_host(status.metadata());
@@ -81,10 +82,10 @@ impl ClientError {
             let reason = format!("away; another that was asked says: {}", status.message());
             return ClientError::gone(server, call, reason);
         }
-        // Servers describe what they refuse; neither the transport nor a proxy does.
+        // Servers describe their refusals; neither the transport nor a proxy does.
         let is_told = !status.details().is_empty();
         match (status.code(), broken) {
-            // Whether the server, a proxy or the transport says so: nobody is there to serve.
+            // UNAVAILABLE from the server, a proxy or the transport means that nothing serves there now.
             (Code::Unavailable, reason) => ClientError::Gone {
                 server: server.to_string(),
                 call,
@@ -100,12 +101,12 @@ impl ClientError {
         }
     }
 
-    /// The error for a stream that the server ended without a reason.
+    /// Returns the error for a stream that the server ended without a reason.
     pub fn ended(server: &ServerAddress, call: &'static str) -> ClientError {
         ClientError::gone(server, call, "it ended the stream".to_owned())
     }
 
-    /// The error for a server that takes bytes and gives none.
+    /// Returns the error for a server that takes bytes and sends none.
     pub(super) fn silent(
         server: &ServerAddress,
         call: &'static str,
@@ -114,7 +115,7 @@ impl ClientError {
         ClientError::gone(server, call, format!("it has said nothing for {since:?}"))
     }
 
-    /// The error for a stream on which a server says tick after tick that it does not serve now.
+    /// Returns the error for a stream on which a server says tick after tick that it does not serve now.
     pub(super) fn unserved(
         server: &ServerAddress,
         call: &'static str,
@@ -124,7 +125,7 @@ impl ClientError {
         ClientError::Gone { server, call, reason, is_told: true }
     }
 
-    /// The error in an answer that refuses its tick.
+    /// Returns the error in an answer that refuses its tick.
     pub(super) fn of_refusal(answer: &TrackResponse) -> Option<ClientError> {
         let refusal = answer.refusal.as_ref()?;
         let message = format!("tick {}: {}", answer.sequence, refusal.message);
@@ -144,8 +145,8 @@ impl ClientError {
     }
 }
 
-/// Why a connection broke, and what may be done where the server speaks TLS to a client that does not: whether that is told
-/// by bytes that are no frame or by a pipe that broke before they were read is chance.
+/// Adds a hint to the reason of a broken connection if the server may speak TLS to a client that does not. Chance
+/// decides if that shows as bytes that are no frame or as a pipe that broke before they were read.
 fn with_hint(server: &ServerAddress, reason: String) -> String {
     match server.with_tls() {
         Some(address) => format!("{reason} (if it has TLS: {address})"),
@@ -153,21 +154,21 @@ fn with_hint(server: &ServerAddress, reason: String) -> String {
     }
 }
 
-/// Whether the server does not know the scene.
+/// Returns true if the server does not know the scene.
 fn is_no_scene(status: &Status) -> bool {
     let of_scene =
         || status.get_details_resource_info().is_some_and(|r| r.resource_type == "scene");
     status.code() == Code::NotFound && of_scene()
 }
 
-/// Where the scene is served, when that is what a status says.
+/// Returns the address of the server that has the scene, if the status names it.
 fn owner(status: &Status) -> Option<String> {
     let info = status.get_details_error_info()?;
     let address = info.metadata.get("address").filter(|address| !address.is_empty());
     address.filter(|_| info.reason == OWNED_ELSEWHERE).cloned()
 }
 
-/// The last of an error's causes: "connection refused" rather than "transport error".
+/// Returns the last of an error's causes: "connection refused" rather than "transport error".
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

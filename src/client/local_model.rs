@@ -1,4 +1,4 @@
-//! Local models from the wire, for a servo, and what goes with them: its options, its device's poses.
+//! Local models from the wire, for a servo, and the servo's options and device poses.
 
 use glam::{DQuat, DVec3};
 
@@ -15,28 +15,28 @@ use crate::{
     servo::ServoOptions,
 };
 
-/// Why a message is no local model.
+/// A message is no local model.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ModelMessageError {
-    /// Its numbers cannot be.
+    /// The model's numbers are invalid.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// An array that is not as long as there are contacts or links.
+    /// The length of an array differs from the number of contacts or links.
     #[error("{field} has {got} numbers, expected {expected}")]
     Length {
-        /// Its name.
+        /// Name of the array.
         field: &'static str,
-        /// As sent.
+        /// Length as sent.
         got: usize,
-        /// As the ids or poses say.
+        /// Length that the ids or poses require.
         expected: usize,
     },
 }
 
-/// Fills a model, which keeps what it has on an error. Allocates nothing.
+/// Fills a model, which is unchanged on an error. Allocates nothing.
 ///
 /// # Errors
-/// When the message is no model: what a hand is pushed by is not taken on trust.
+/// Returns an error if the message is no model: numbers that push a hand are not trusted.
 pub fn fill(model: &mut LocalModel, sent: &proto::LocalModel) -> Result<(), ModelMessageError> {
     let (links, rows) = (sent.reference_link_poses.len(), sent.contact_ids.len());
     if links > RENDERED_LINKS_MAX {
@@ -96,7 +96,7 @@ pub fn fill(model: &mut LocalModel, sent: &proto::LocalModel) -> Result<(), Mode
     Ok(())
 }
 
-/// The servo that goes with a tool's rendering: the same spring, caps and rates.
+/// Returns the servo's options for a tool's rendering, with its spring, caps and rates.
 pub fn servo_options(render: &proto::RenderOptions) -> ServoOptions {
     let spring = Spring {
         stiffness_n_per_m: render.stiffness_n_per_m,
@@ -116,7 +116,7 @@ pub fn servo_options(render: &proto::RenderOptions) -> ServoOptions {
     }
 }
 
-/// A pose as it is sent.
+/// Converts a pose to the wire.
 pub fn on_the_wire(pose: &Pose) -> proto::Pose {
     let (at, turn) = (pose.translation, DQuat::from_mat3(&pose.rotation));
     proto::Pose {
@@ -125,7 +125,7 @@ pub fn on_the_wire(pose: &Pose) -> proto::Pose {
     }
 }
 
-/// A pose as it was sent; `None` when it is none. What is missing is the identity.
+/// Converts a pose from the wire; returns `None` if it is invalid. Missing parts are the identity.
 pub fn of_the_wire(sent: &proto::Pose) -> Option<Pose> {
     let at = sent.position_m.as_ref().map_or(DVec3::ZERO, |v| DVec3::new(v.x, v.y, v.z));
     let turn = sent.orientation.as_ref();

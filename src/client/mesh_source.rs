@@ -1,4 +1,4 @@
-//! A mesh as it is uploaded: the pieces on the wire, and the same shape as this side knows it.
+//! A mesh to upload: its chunks on the wire, and its shape as this side knows it.
 
 use std::{
     fs, io,
@@ -17,54 +17,54 @@ const CHUNK_VERTICES: usize = CHUNK_BYTES / (3 * size_of::<f32>());
 /// Vertex numbers are varints of at most five bytes.
 const CHUNK_TRIANGLES: usize = CHUNK_BYTES / (3 * 5);
 
-/// What an upload sends.
+/// Source of an upload.
 #[derive(Clone, Debug)]
 pub enum MeshSource {
     /// Arrays, in metres.
     Raw(MeshData),
     /// A file, byte for byte.
     File {
-        /// Its content.
+        /// Content of the file.
         bytes: Vec<u8>,
-        /// What the bytes are.
+        /// Format of the bytes.
         format: MeshFormat,
-        /// Multiplies every coordinate to give metres.
+        /// Factor that converts every coordinate to metres.
         scale_to_m: f64,
     },
 }
 
-/// Why a file cannot be uploaded.
+/// A file cannot be uploaded.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {cause}", file.display())]
 pub struct MeshFileError {
-    /// As given.
+    /// File as given.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// Problem of the file.
     pub cause: MeshFileProblem,
 }
 
-/// What is wrong with a mesh file.
+/// Problem of a mesh file.
 #[derive(Debug, thiserror::Error)]
 pub enum MeshFileProblem {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("{0}")]
     Open(#[from] io::Error),
-    /// Its extension names no known format.
+    /// The extension names no known format.
     #[error("{0}")]
     Format(#[from] UnknownFormat),
-    /// It is damaged.
+    /// The file is damaged.
     #[error("{0}")]
     Read(#[from] MeshReadError),
-    /// It holds no mesh that a scene takes.
+    /// The file holds no mesh that a scene takes.
     #[error("{0}")]
     Refused(#[from] MeshError),
 }
 
 impl MeshSource {
-    /// Reads a file, its format told by its extension, and the mesh that a scene will make of it.
+    /// Reads a file, whose extension determines its format, and the mesh that a scene will make of it.
     ///
     /// # Errors
-    /// When it cannot be read, is damaged or would be refused.
+    /// Returns an error if the file cannot be read, is damaged or would be refused.
     pub fn open(file: &Path, scale_to_m: f64) -> Result<(MeshSource, LoadedMesh), MeshFileError> {
         let read = || -> Result<(MeshSource, LoadedMesh), MeshFileProblem> {
             let format = MeshFormat::from_path(file)?;
@@ -76,10 +76,11 @@ impl MeshSource {
         read().map_err(|cause| MeshFileError { file: file.to_owned(), cause })
     }
 
-    /// The mesh that a scene makes of it, vertex by vertex, holes filled up to a diagonal of `fill_holes_m` metres.
+    /// Returns the mesh that a scene makes of the source, vertex by vertex, holes filled up to a diagonal of
+    /// `fill_holes_m` metres.
     ///
     /// # Errors
-    /// When it is damaged or would be refused.
+    /// Returns an error if the source is damaged or would be refused.
     pub fn load(&self, fill_holes_m: f64) -> Result<LoadedMesh, MeshFileProblem> {
         let (data, scale_to_m) = match self {
             MeshSource::Raw(mesh) => (mesh.clone(), 1.0),
@@ -87,7 +88,7 @@ impl MeshSource {
                 (mesh_io::read(bytes, *format)?, *scale_to_m)
             }
         };
-        // How large is too large is for the scene's owner to say.
+        // This side sets no limits of size; the scene's owner does.
         let options = LoadOptions {
             scale_to_m,
             fill_holes_m,
@@ -98,7 +99,7 @@ impl MeshSource {
         Ok(load(data, &options)?)
     }
 
-    /// What is declared before it is sent.
+    /// Returns the header that declares the mesh before it is sent.
     pub fn header(&self) -> MeshHeader {
         let (scale_to_m, source) = match self {
             MeshSource::Raw(mesh) => (
@@ -120,19 +121,19 @@ impl MeshSource {
         MeshHeader { scale_to_m, basis, source: Some(source), ..MeshHeader::default() }
     }
 
-    /// The pieces, in order, marked as `link`'s (0 for a tissue).
+    /// Returns the chunks in order, marked as `link`'s (0 for a tissue).
     pub fn chunks(&self, link: u32) -> Vec<MeshChunk> {
         let empty = MeshChunk { link, ..MeshChunk::default() };
         match self {
             MeshSource::Raw(mesh) => {
-                // All positions before all triangles: the server checks indices at the end in any case.
+                // All positions precede all triangles: the server checks indices at the end in any case.
                 let positions = mesh.positions.chunks(CHUNK_VERTICES).map(|part| MeshChunk {
                     positions: part.iter().flat_map(|p| p.to_array()).collect(),
                     ..empty.clone()
                 });
                 let triangles = mesh
                     .triangles
-                    // Whole triangles in each piece, so that a piece can be read without its neighbours.
+                    // Each chunk has whole triangles, so that it can be read without its neighbours.
                     .chunks(CHUNK_TRIANGLES)
                     .map(|part| MeshChunk { triangles: part.concat(), ..empty.clone() });
                 positions.chain(triangles).collect()

@@ -1,33 +1,34 @@
-//! Which of several servers behind one proxy (`deploy/envoy`) calls go to.
+//! The choice of a server behind a proxy (`deploy/envoy`) for calls.
 
 use std::{net::SocketAddr, sync::Arc};
 
 use parking_lot::Mutex;
 use tonic::metadata::{Ascii, Binary, MetadataMap, MetadataValue};
 
-/// The header by which such a proxy says which server has answered, and by which it is told where a call has to go.
+/// Header in which such a proxy names the server that answered, and in which a call names the server that it has to
+/// reach.
 pub(super) const HOST: &str = "palpate-host";
 
-/// What the header says of a server.
+/// Value of the header for a server.
 pub(super) type Host = MetadataValue<Ascii>;
 
-/// The server that a client's calls go to: that of its first good answer, or the owner that was named of a scene. While
-/// that one does not serve, whoever the proxy chooses.
+/// The server that a client's calls go to: that of its first good answer, or the named owner of a scene. While it does
+/// not serve, the proxy chooses a server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProxiedHost(Arc<Mutex<KnownHost>>);
 
 #[derive(Clone, Debug, Default)]
 struct KnownHost {
-    /// Somebody has, through a proxy or not.
+    /// True if any server has answered, through a proxy or not.
     has_answered: bool,
-    /// Of the newest answer, good or not. `None`: there is no such proxy, as far as is known.
+    /// Server of the newest answer, good or not. `None`: no proxy is known.
     heard: Option<Host>,
     kept: Option<Host>,
-    /// The one that is kept does not serve now.
+    /// True while the kept server does not serve.
     is_left: bool,
 }
 
-/// It is found out and not part of an address.
+/// The host is discovered at run time and is not part of an address.
 impl PartialEq for ProxiedHost {
     fn eq(&self, _: &ProxiedHost) -> bool {
         true
@@ -37,13 +38,13 @@ impl PartialEq for ProxiedHost {
 impl Eq for ProxiedHost {}
 
 impl ProxiedHost {
-    /// What a call brings.
+    /// Returns the header that a call carries.
     pub(super) fn header(&self) -> Option<Host> {
         let known = self.0.lock();
         known.kept.clone().filter(|_| !known.is_left)
     }
 
-    /// Notes where an answer comes from that may be a refusal yet.
+    /// Notes the server of an answer, which may still be a refusal.
     pub(super) fn hear(&self, answer: &MetadataMap) {
         let mut known = self.0.lock();
         known.has_answered = true;
@@ -52,12 +53,13 @@ impl ProxiedHost {
         }
     }
 
-    /// Whether anybody has answered yet.
+    /// Returns true if any server has answered yet.
     pub(super) fn has_answered(&self) -> bool {
         self.0.lock().has_answered
     }
 
-    /// The answer heard last is a good one: calls go on to where it comes from, unless they have gone elsewhere before.
+    /// Confirms that the last noted answer is a good one: further calls go to its server, unless another is kept and
+    /// not left.
     pub(super) fn keep(&self) {
         let mut known = self.0.lock();
         if known.heard.is_some() && (known.kept.is_none() || known.is_left) {
@@ -65,8 +67,8 @@ impl ProxiedHost {
         }
     }
 
-    /// A call found nobody: the next one goes to whoever the proxy chooses, and if it was one of those, back to the server
-    /// that is kept. False: there is no proxy.
+    /// Notes that a call found no server: the next call goes to a server that the proxy chooses, or, if the failed call
+    /// did so already, back to the kept server. Returns false if there is no proxy.
     pub(super) fn leave(&self) -> bool {
         let mut known = self.0.lock();
         let is_proxied = known.heard.is_some();
@@ -74,20 +76,20 @@ impl ProxiedHost {
         is_proxied
     }
 
-    /// Whoever the proxy chose knows nothing of what was asked, which says nothing where servers share no scenes: back to
-    /// the server that is kept. False: that one itself was asked.
+    /// Returns to the kept server, after a server that the proxy chose did not know the scene, which proves nothing if
+    /// servers share no scenes. Returns false if the kept server itself was asked.
     pub(super) fn go_back(&self) -> bool {
         let mut known = self.0.lock();
         std::mem::take(&mut known.is_left) && known.kept.is_some()
     }
 
-    /// What is known so far, for one that finds out more by itself.
+    /// Returns a copy of the known state that changes independently.
     pub(super) fn apart(&self) -> ProxiedHost {
         ProxiedHost(Arc::new(Mutex::new(self.0.lock().clone())))
     }
 
-    /// Behind the same proxy the server that was named as a scene's owner, by host and port. A proxy knows servers by their IP
-    /// addresses: of another name any of them is asked. `None`: there is no proxy.
+    /// Returns the state for a scene's owner, named by host and port, behind this proxy. A proxy knows servers by their
+    /// IP addresses: for any other name it chooses a server. `None`: there is no proxy.
     pub(super) fn of_owner(&self, host_and_port: &str) -> Option<ProxiedHost> {
         let heard = Some(self.0.lock().heard.clone()?);
         let kept = host_and_port.parse().ok().map(header);
@@ -96,10 +98,10 @@ impl ProxiedHost {
     }
 }
 
-/// As Envoy's stateful session has it (HeaderBasedSessionState): the address in padded base64.
+/// Encodes an address as Envoy's stateful session does (HeaderBasedSessionState): in padded base64.
 fn header(server: SocketAddr) -> Host {
     let encoded = MetadataValue::<Binary>::from_bytes(server.to_string().as_bytes());
-    // gRPC's own is not padded.
+    // gRPC's own base64 is not padded.
     let mut text = encoded.as_encoded_bytes().to_vec();
     text.resize(text.len().next_multiple_of(4), b'=');
     MetadataValue::try_from(text.as_slice()).expect("base64 is ASCII")

@@ -1,4 +1,4 @@
-//! Which server has which scene, as far as calls have found out, and the connections there.
+//! Known owners of scenes, and the connections to them.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -7,26 +7,26 @@ use tokio::time::timeout;
 
 use super::{address::ServerAddress, error::ClientError, server_connection::ServerConnection};
 
-/// How long one of several addresses is tried when another has failed.
+/// Time limit for each further address after one has failed.
 const OPEN_MAX: Duration = Duration::from_secs(2);
 
-/// Of one client and all its clones: what one of them finds out, all know.
+/// Routes of one client, shared by all its clones.
 pub(super) struct Routes {
-    /// Those that were given.
+    /// Addresses as given.
     homes: Vec<ServerAddress>,
     known: Mutex<KnownRoutes>,
 }
 
 struct KnownRoutes {
-    /// Of those, the one that is asked.
+    /// Index of the current address.
     n_home: usize,
     home: Arc<ServerConnection>,
-    /// By scene: that to its owner, where that was named.
+    /// Connections to named owners, by scene.
     elsewhere: HashMap<String, Arc<ServerConnection>>,
 }
 
 impl Routes {
-    /// Connects, to the first that answers.
+    /// Connects to the first address that answers.
     pub(super) async fn open(server: &ServerAddress) -> Result<Routes, ClientError> {
         let homes = server.each();
         let mut tried = Err(ClientError::Closed);
@@ -45,16 +45,16 @@ impl Routes {
         Arc::clone(&self.known.lock().home)
     }
 
-    /// To the owner of a scene, as far as is known.
+    /// Returns the connection to the owner of a scene, as far as it is known.
     pub(super) fn of(&self, scene_id: &str) -> Arc<ServerConnection> {
         let known = self.known.lock();
         Arc::clone(known.elsewhere.get(scene_id).unwrap_or(&known.home))
     }
 
-    /// One that was asked has named the scene's owner.
+    /// Connects to the owner of a scene that a server has named.
     ///
     /// # Errors
-    /// When nobody answers there.
+    /// Returns an error if no server answers there.
     pub(super) async fn go(
         &self,
         scene_id: &str,
@@ -66,16 +66,16 @@ impl Routes {
         Ok(())
     }
 
-    /// A server did not serve the scene: another is asked the next time. False: there is no other.
+    /// Leaves a server that did not serve the scene: the next call asks another. Returns false if there is no other.
     pub(super) async fn leave(&self, scene_id: &str, left: &Arc<ServerConnection>) -> bool {
         let n_home = {
             let mut known = self.known.lock();
             if known.elsewhere.get(scene_id).is_some_and(|owner| Arc::ptr_eq(owner, left)) {
-                // Asked at home, who has it by then.
+                // The home server knows the owner by then.
                 known.elsewhere.remove(scene_id);
                 return true;
             }
-            // Another call has left it already, or there are others behind the same address.
+            // Another call has left this server already, or there are others behind the same address.
             if !Arc::ptr_eq(&known.home, left) || left.server.leave_host() {
                 return true;
             }

@@ -1,4 +1,4 @@
-//! One connection to one server.
+//! A connection to one server.
 
 use tonic::{Response, Status, service::interceptor::InterceptedService, transport::Channel};
 
@@ -28,9 +28,9 @@ impl ServerConnection {
             server: server.to_string(),
             reason: innermost(&e),
         };
-        // Not lazily: an address where nobody answers is told here and not by the first call.
+        // The connection is not lazy: an address without a server fails here and not at the first call.
         let endpoint = server.endpoint().map_err(failed)?;
-        // Else port 80 or 443 would be asked, also where the port is none, as 99999.
+        // Without this check port 80 or 443 would be asked, also if the port is invalid, such as 99999.
         if !server.is_unix() && endpoint.uri().port_u16().is_none() {
             let reason = "the address has no port, expected host:port".to_owned();
             return Err(ClientError::Connect { server: server.to_string(), reason });
@@ -38,7 +38,7 @@ impl ServerConnection {
         let channel = endpoint.connect().await.map_err(failed)?;
         let server = server.of_one_client();
         Ok(ServerConnection {
-            // All services over one connection: a clone of a channel is a handle to it.
+            // All services use one connection: a clone of a channel is a handle to it.
             scenes: SceneServiceClient::with_interceptor(channel.clone(), server.key()),
             haptics: HapticServiceClient::with_interceptor(channel.clone(), server.key()),
             watches: WatchServiceClient::with_interceptor(channel, server.key()),
@@ -56,7 +56,8 @@ impl ServerConnection {
         Ok(answer)
     }
 
-    /// The same of a stream, which may be refused after its headers came.
+    /// Takes the answer of an opened stream, without confirming its server as [`ServerConnection::take`] does: the
+    /// stream may be refused after its headers came.
     pub(super) fn opened<A>(
         &self,
         call: &'static str,

@@ -1,5 +1,4 @@
-//! The haptic loop: poses go out and answers come back on a thread of its own, which comes back when its connection
-//! breaks.
+//! The haptic loop: a thread of its own sends poses and receives answers, and reconnects when its connection breaks.
 
 mod loop_thread;
 mod options;
@@ -20,13 +19,13 @@ pub use options::LoopOptions;
 use shared_loop::SharedLoop;
 pub use status::LoopStatus;
 
-/// A `Track` stream and the thread that has it; [`Client::haptics`](super::Client::haptics) opens one.
+/// A `Track` stream and the thread that runs it; [`Client::haptics`](super::Client::haptics) opens one.
 ///
-/// `send` never waits, `newest` is the newest answer, `tick` sends and waits. When the connection breaks or hangs the loop
-/// comes back with its session: contacts keep their ids, proxies stay where they were, and the sweep covers what lay
-/// between. Where the session is over, as at a server that was started again or that its scene moved to, contacts have
-/// new ids and all else is the same. A tick that the server refused, and what ended the loop, are the errors of the next call. May be used from
-/// any thread; when it is dropped it ends with its session.
+/// `send` never waits, `newest` returns the newest answer, `tick` sends and waits. When the connection breaks or hangs,
+/// the loop reconnects and resumes its session: contacts keep their ids, proxies stay where they were, and the sweep
+/// covers the gap. If the session is over, as at a server that was restarted or that its scene moved to, contacts have
+/// new ids and all else is unchanged. The next call returns the refusal of a tick or the error that ended the loop. The
+/// loop may be used from any thread; dropping it ends its session.
 pub struct TrackLoop {
     shared: Arc<SharedLoop>,
     thread: Option<JoinHandle<()>>,
@@ -58,11 +57,11 @@ impl TrackLoop {
         }
     }
 
-    /// Sends a tick that puts each tool of the stream at a pose (scene frame from tool frame), and waits for its answer:
-    /// for tests, and for hosts that step.
+    /// Sends a tick that puts each tool of the stream at a pose (scene frame from tool frame), and waits for its
+    /// answer: for tests, and for hosts that step.
     ///
     /// # Errors
-    /// When the tick is refused, which leaves the loop open, or when the loop is over.
+    /// Returns an error if the server refuses the tick, which leaves the loop open, or if the loop is over.
     pub async fn tick(&self, tools: &[(u32, Pose)]) -> Result<Arc<TrackResponse>, ClientError> {
         let at = |&(tool_id, pose): &(u32, Pose)| ToolPose {
             tool_id,
@@ -73,19 +72,20 @@ impl TrackLoop {
         self.wait(sequence).await
     }
 
-    /// Sends a tick with a pose for each tool of the stream, and waits for nothing. Returns its sequence, which its
-    /// answer repeats. What the transport does not take goes, oldest first, and is counted.
+    /// Sends a tick with a pose for each tool of the stream, without waiting. Returns its sequence, which its answer
+    /// repeats. If the transport is full the oldest tick is dropped and counted.
     ///
     /// # Errors
-    /// When an earlier tick was refused (this one was not sent then), or when the loop is over.
+    /// Returns an error if an earlier tick was refused (this one was not sent then), or if the loop is over.
     pub fn send(&self, tools: Vec<ToolPose>) -> Result<u64, ClientError> {
         self.send_at(tools, self.shared.now_ns())
     }
 
-    /// The same for a device with a clock of its own: the poses were so at `at_ns`, from which a model's age counts.
+    /// Sends a tick as [`TrackLoop::send`], for a device with a clock of its own: the poses are those of `at_ns`, from
+    /// which a model's age counts.
     ///
     /// # Errors
-    /// As [`TrackLoop::send`].
+    /// See [`TrackLoop::send`].
     pub fn send_at(&self, tools: Vec<ToolPose>, at_ns: u64) -> Result<u64, ClientError> {
         self.shared.send(tools, at_ns)
     }
@@ -93,25 +93,25 @@ impl TrackLoop {
     /// Waits for the answer of a tick or of a later one.
     ///
     /// # Errors
-    /// When a tick was refused, or when the loop is over.
+    /// Returns an error if a tick was refused, or if the loop is over.
     pub async fn wait(&self, sequence: u64) -> Result<Arc<TrackResponse>, ClientError> {
         self.shared.wait(sequence).await
     }
 
-    /// The newest answer, refusals aside; `None` before the first. It may be old: see [`LoopStatus::age`].
+    /// Returns the newest answer, refusals aside; `None` before the first. It may be old: see [`LoopStatus::age`].
     pub fn newest(&self) -> Option<Arc<TrackResponse>> {
         self.shared.newest()
     }
 
-    /// What became of the loop so far.
+    /// Returns the state of the loop so far.
     pub fn status(&self) -> LoopStatus {
         self.shared.status()
     }
 
-    /// What ended the loop, or a tick's refusal that no call has told yet: it is told then.
+    /// Reports the error that ended the loop, or a tick's refusal that no call has reported yet.
     ///
     /// # Errors
-    /// That.
+    /// Returns that error or refusal.
     pub fn check(&self) -> Result<(), ClientError> {
         self.shared.check()
     }
@@ -120,7 +120,7 @@ impl TrackLoop {
 impl Drop for TrackLoop {
     fn drop(&mut self) {
         self.shared.close();
-        // It ends its session on its way out; one that hangs in a call is not waited for.
+        // The thread ends its session before it exits; a thread that hangs in a call is not waited for.
         if let Some(thread) = self.thread.take().filter(|_| !thread::panicking()) {
             self.shared.wait_for_end(loop_thread::CLOSE_MAX);
             if thread.is_finished() {

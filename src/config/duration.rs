@@ -1,4 +1,4 @@
-//! Durations with a unit, as settings have them.
+//! Durations with a unit in settings.
 
 use std::{fmt, time::Duration};
 
@@ -10,7 +10,7 @@ use serde::{
 
 pub use humantime_serde::serialize;
 
-/// Says what is expected with its unit, which is what most that are refused lack.
+/// Names the expected unit, which most rejected values lack.
 struct WithUnit;
 
 impl Visitor<'_> for WithUnit {

@@ -1,107 +1,108 @@
-//! Why a configuration is refused: where, which key, what was got and what was expected.
+//! Errors of a configuration: file or variable, key, value and expected value.
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
-/// A configuration that nothing is started with.
+/// Error of a configuration; the server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read {}: {source}", file.display())]
     Read {
-        /// As given.
+        /// Path as given.
         file: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The file has a key that does not exist, or a value of another kind. `source` has line and column.
+    /// The file has an unknown key or a value of the wrong type. `source` has line and column.
     #[error("{}: {source}", file.display())]
     File {
-        /// As given.
+        /// Path as given.
         file: PathBuf,
-        /// Line, key, got and expected.
+        /// Line, key, value and expected value.
         source: toml::de::Error,
     },
-    /// A variable or flag that stands for no key.
+    /// A variable or flag matches no key.
     #[error("{origin}: there is no key {key:?}, expected one of {expected}")]
     UnknownKey {
-        /// The variable or flag.
+        /// Name of the variable or flag.
         origin: String,
-        /// What it would set.
+        /// Key that it would set.
         key: String,
-        /// The keys there are.
+        /// Known keys.
         expected: String,
     },
-    /// A key that has another name now. It is refused, not followed: a file with both names would have two values.
+    /// A key has been renamed. The old name is refused rather than followed: a file with both names would have two
+    /// values.
     #[error("{origin}: {old} was renamed: use {new}")]
     Renamed {
-        /// The file, variable or flag.
+        /// File, variable or flag.
         origin: String,
-        /// As given.
+        /// Old name, as given.
         old: String,
-        /// The key that took its place.
+        /// New name.
         new: String,
     },
-    /// A flag without `=`.
+    /// A `--set` flag lacks `=`.
     #[error("--set {got:?}: expected KEY=VALUE, as transport.connections_max=64")]
     NoValue {
-        /// As given.
+        /// Text as given.
         got: String,
     },
-    /// A value of another kind, from a variable or flag.
+    /// A variable or flag has a value of the wrong type.
     #[error("{origin}: {key} = {got:?}: {problem}")]
     Value {
-        /// The variable or flag.
+        /// Name of the variable or flag.
         origin: String,
-        /// What it sets.
+        /// Key that it sets.
         key: String,
-        /// The value given.
+        /// Value as given.
         got: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
-    /// A value that makes no sense.
+    /// A value is out of range.
     #[error("{key} is {got}, expected {expected}")]
     Range {
-        /// The setting.
+        /// Key of the setting.
         key: &'static str,
-        /// Its value.
+        /// Value of the setting.
         got: String,
-        /// What it may be.
+        /// Allowed values.
         expected: String,
     },
-    /// A setting that needs another.
+    /// A setting requires another one.
     #[error("{key} is set, expected {needs} to be set as well")]
     Needs {
-        /// The setting.
+        /// Key of the setting.
         key: &'static str,
-        /// The one that is missing.
+        /// Key of the missing setting.
         needs: &'static str,
     },
-    /// A setting that this program knows but cannot follow.
+    /// A setting needs a feature that this program was built without.
     #[error("{key} is set, expected a program that was built with `--features {feature}`")]
     NotBuilt {
-        /// The setting.
+        /// Key of the setting.
         key: &'static str,
-        /// What was left out.
+        /// Missing cargo feature.
         feature: &'static str,
     },
-    /// A setting of something that this system does not have.
+    /// A setting needs something that this operating system lacks.
     #[error("{key} is set, expected a system that has {what}: {} has none", std::env::consts::OS)]
     NotHere {
-        /// The setting.
+        /// Key of the setting.
         key: &'static str,
-        /// What is missing.
+        /// Missing part of the system.
         what: &'static str,
     },
-    /// Anybody on the network could connect, or read along.
+    /// A public address lacks TLS or keys: anybody on the network could connect or read along.
     #[error(
         "listen is {listen}: without {missing} only a loopback address is served (--insecure \
          serves it all the same)"
     )]
     Public {
-        /// As configured.
+        /// Configured address.
         listen: SocketAddr,
-        /// What it lacks.
+        /// Missing protection.
         missing: &'static str,
     },
 }

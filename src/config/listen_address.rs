@@ -1,13 +1,13 @@
-//! Addresses to listen at, as settings and arguments have them.
+//! Listening addresses of settings and arguments.
 
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// Of text. A name is none: it may stand for several addresses, and for others tomorrow.
+/// Parses an IP address and port. Names are rejected: a name may resolve to several addresses, and to others later.
 ///
 /// # Errors
-/// What is expected.
+/// The text that was got and the form that is expected.
 pub fn parse(text: &str) -> Result<SocketAddr, String> {
     text.parse()
         .map_err(|_| format!("got {text:?}, expected an IP address and port, as 127.0.0.1:7447"))
@@ -17,7 +17,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketA
     parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-/// An empty text is none.
+/// Returns `None` for an empty text.
 pub fn deserialize_unset<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<SocketAddr>, D::Error> {

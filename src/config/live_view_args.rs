@@ -1,4 +1,4 @@
-//! Where a run is watched: of `palpate demo --watch` and `palpate replay --watch`.
+//! Arguments of the live view: `palpate demo --watch` and `palpate replay --watch`.
 
 use std::{
     io,
@@ -8,27 +8,27 @@ use std::{
 
 use super::listen_address;
 
-/// Where the built page is looked for: where it is built, and where it is installed.
+/// Default folders of the built page: the build's output and the installed one.
 const VIEWER_DIRS: [&str; 2] = ["clients/web/dist", "/usr/local/share/palpate/viewer"];
 
-/// The arguments that a run is watched with.
+/// Arguments of the live view.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LiveViewArgs {
-    /// Show it in a browser until it is stopped.
+    /// Show the run in a browser until it is stopped.
     #[arg(long)]
     pub watch: bool,
-    /// The built page of the live view [default: clients/web/dist, /usr/local/share/palpate/viewer].
+    /// Folder of the built live view [default: clients/web/dist, /usr/local/share/palpate/viewer].
     #[arg(long, value_name = "DIR", requires = "watch")]
     viewer: Option<PathBuf>,
-    /// Where the page is served [default: a free port of this machine].
+    /// Address of the live view [default: a free port of this machine].
     #[arg(long, value_name = "ADDR", requires = "watch", value_parser = listen_address::parse)]
     watch_listen: Option<SocketAddr>,
 }
 
-/// Why a run cannot be watched.
+/// Error of the live view's arguments.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveViewError {
-    /// `--watch` without a page.
+    /// `--watch` without a built page.
     #[error(
         "there is no built page of the live view, expected one in clients/web/dist (cd clients/web && npm ci && npm run \
          build) or --viewer DIR"
@@ -40,10 +40,10 @@ pub enum LiveViewError {
 }
 
 impl LiveViewArgs {
-    /// Where the page is served, and from which folder; `None`: nowhere.
+    /// Returns the address and folder of the page; `None`: no live view.
     ///
     /// # Errors
-    /// When there is no page, or no free port.
+    /// Returns an error if there is no page or no free port.
     pub fn place(&self) -> Result<Option<(SocketAddr, PathBuf)>, LiveViewError> {
         if !self.watch {
             return Ok(None);
@@ -56,7 +56,7 @@ impl LiveViewArgs {
         };
         let address = match self.watch_listen {
             Some(address) => address,
-            // Free a moment ago: the server is told to take it at once.
+            // This port was free a moment ago; the server takes it at once.
             None => TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?,
         };
         Ok(Some((address, viewer)))

@@ -1,4 +1,4 @@
-//! What values settings may have, and which need each other.
+//! Ranges of settings, and dependencies between them.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use tracing_subscriber::EnvFilter;
 
 use super::{Config, ConfigError};
 
-/// HTTP/2's own bounds of a window.
+/// Bounds of an HTTP/2 window.
 const WINDOW_BYTES: [u64; 2] = [65_535, (1 << 31) - 1];
-/// A message limit below the first makes honest clients fail; above the second one message is a burden.
+/// Bounds of a message limit: below the minimum honest clients fail; above the maximum one message is a burden.
 const MESSAGE_BYTES: [u64; 2] = [1 << 10, 64 << 20];
-/// A key with less would have a tick in a few windows only.
+/// Minimum share of a key: with less it would have a tick in a few windows only.
 const KEY_SHARE_MIN: f64 = 0.05;
 const DAY: Duration = Duration::from_secs(86_400);
 const MOMENT: Duration = Duration::from_micros(100);
 
 impl Config {
-    /// Whether a server can be started with it.
+    /// Checks that a server can start with these settings.
     ///
     /// # Errors
-    /// The first setting that is out of range, or that lacks another.
+    /// The first setting that is out of range or lacks another setting.
     pub fn check(&self) -> Result<(), ConfigError> {
         for (key, got, [min, max]) in self.counts() {
             if !(min..=max).contains(&got) {
@@ -145,7 +145,7 @@ impl Config {
                     .to_owned();
             return Err(ConfigError::Range { key, got: format!("{url:?}"), expected });
         }
-        // Nobody can lock a bucket: a scene there is a server's by its claim alone.
+        // Buckets have no locks: only the claim on a scene makes it a server's own.
         if !self.cluster.shared {
             return Err(ConfigError::Needs { key, needs: "cluster.shared" });
         }
@@ -175,7 +175,7 @@ impl Config {
             _ => {}
         }
         let Some(origin) = &metrics.cors_origin else { return Ok(()) };
-        // As browsers send it: no path, and no slash at the end.
+        // An origin as browsers send it: no path, and no slash at the end.
         let is_origin = |uri: http::Uri| {
             let scheme = uri.scheme_str().is_some_and(|s| ["http", "https"].contains(&s));
             scheme && uri.path() == "/" && !origin.ends_with('/')
@@ -205,7 +205,7 @@ impl Config {
             (None, true) => "TLS (access.certificate_file)",
             (None, false) => "TLS and keys (access.certificate_file, access.keys_file)",
         };
-        // A Unix socket needs neither: its folder and mode say who may connect.
+        // A Unix socket needs neither: its folder and mode control access.
         let public = !self.listen.ip().is_loopback();
         let refused = ConfigError::Public { listen: self.listen, missing };
         if public && !self.insecure { Err(refused) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Where settings come from: the defaults, a file over them, the environment over it, flags over all.
+//! Loads settings: the defaults, overridden by a file, then the environment, then flags.
 
 use std::{
     env,
@@ -12,11 +12,11 @@ use toml::{Table, Value};
 
 use super::{Config, ConfigError, listen_address, renamed};
 
-/// Before the name of a key in the environment, with `_` for dots: `PALPATE_TRANSPORT_CONNECTIONS_MAX`.
+/// Prefix of environment variables; `_` replaces the dots of a key: `PALPATE_TRANSPORT_CONNECTIONS_MAX`.
 const PREFIX: &str = "PALPATE_";
 
-/// Variables with that prefix that are no settings: the file's, and those that tests of this project are told by. A server
-/// that such a test starts is told them too.
+/// Variables with that prefix that are not settings: that of the settings file, and parameters of this project's tests.
+/// A server that such a test starts inherits the parameters.
 pub const OTHER_VARIABLES: [&str; 16] = [
     "PALPATE_ATTACKS",
     "PALPATE_AZURITE",
@@ -39,24 +39,23 @@ pub const OTHER_VARIABLES: [&str; 16] = [
 /// Flags of `palpate serve`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SettingArgs {
-    /// A file of settings; deploy/palpate.toml says what there is.
+    /// Settings file; deploy/palpate.toml documents all settings.
     #[arg(long, env = "PALPATE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:7447] [env: PALPATE_LISTEN].
     #[arg(long, value_name = "ADDR", value_parser = listen_address::parse)]
     pub listen: Option<SocketAddr>,
-    /// A Unix domain socket that serves the same beside it [env: PALPATE_UNIX_SOCKET].
+    /// Path of a Unix domain socket that serves gRPC too [env: PALPATE_UNIX_SOCKET].
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
-    /// Where scenes and built distance fields are kept [default: $XDG_DATA_HOME/palpate or ~/.local/share/palpate]
-    /// [env: PALPATE_DATA_DIR].
+    /// Folder of scenes and built distance fields [default: $XDG_DATA_HOME/palpate or ~/.local/share/palpate] [env:
+    /// PALPATE_DATA_DIR].
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Where metrics and the health page are served over HTTP [default: nowhere]
-    /// [env: PALPATE_METRICS_LISTEN].
+    /// Address of metrics and the health page, over HTTP [default: not served] [env: PALPATE_METRICS_LISTEN].
     #[arg(long, value_name = "ADDR", value_parser = listen_address::parse)]
     pub metrics: Option<SocketAddr>,
-    /// The built page of the live view, served at /view/ where metrics are [env: PALPATE_METRICS_VIEWER_DIR].
+    /// Folder of the built live view, served at /view/ of the metrics address [env: PALPATE_METRICS_VIEWER_DIR].
     #[arg(long, value_name = "DIR")]
     pub viewer: Option<PathBuf>,
     /// Record each scene into a file in this folder, for `palpate replay` [env: PALPATE_RECORD_DIR].
@@ -65,7 +64,7 @@ pub struct SettingArgs {
     /// Serve a public address without TLS or without keys.
     #[arg(long)]
     pub insecure: bool,
-    /// Any other setting, as transport.connections_max=64; can be given many times.
+    /// Any other setting, for example transport.connections_max=64; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
@@ -79,28 +78,28 @@ pub struct ConfigArgs {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// Check a file and the environment, and print all settings as a server would have them. Secrets are in
-    /// files of their own and are not printed.
+    /// Check a settings file and the environment, and print all settings that a server would use. Secrets are in files
+    /// of their own and are not printed.
     Check {
-        /// The file [default: none, so that the defaults are printed].
+        /// Settings file [default: none, which prints the defaults].
         #[arg(env = "PALPATE_CONFIG")]
         file: Option<PathBuf>,
     },
 }
 
-/// A value that a variable or flag gives to a key.
+/// Value that a variable or flag gives to a key.
 struct Setting {
-    /// The variable or flag.
+    /// Name of the variable or flag.
     origin: String,
     key: String,
     text: String,
 }
 
 impl ConfigArgs {
-    /// All settings of a server with this file and the environment.
+    /// Loads the settings of a server with this file and the environment.
     ///
     /// # Errors
-    /// When the configuration is refused.
+    /// Returns an error if the configuration is refused.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let ConfigCommand::Check { file } = &self.command;
         of_process(file.as_deref(), &[])
@@ -108,10 +107,10 @@ impl ConfigArgs {
 }
 
 impl SettingArgs {
-    /// All settings of a server that is started with these flags.
+    /// Loads the settings of a server that is started with these flags.
     ///
     /// # Errors
-    /// When the configuration is refused.
+    /// Returns an error if the configuration is refused.
     pub fn load(&self) -> Result<Config, ConfigError> {
         of_process(self.config.as_deref(), &self.settings()?)
     }
@@ -140,7 +139,7 @@ impl SettingArgs {
 }
 
 impl Config {
-    /// As a file would have it.
+    /// Returns the settings as the text of a file.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("settings are representable")
     }
@@ -161,7 +160,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The same but for one setting.
+    /// Returns the settings with one setting replaced.
     fn with(self, setting: &Setting) -> Result<Config, ConfigError> {
         let Setting { origin, key, text } = setting;
         let mut table = table(&self);
@@ -180,7 +179,7 @@ impl Config {
             got: text.clone(),
             problem,
         };
-        // Through TOML, so that a variable is read by the rules of the file.
+        // Parsed through TOML, so that the rules of the file apply to variables too.
         let place = match key.split_once('.') {
             None => table.get_mut(key),
             Some((section, key)) => table.get_mut(section).and_then(|s| s.get_mut(key)),
@@ -217,7 +216,7 @@ fn table(config: &Config) -> Table {
     Table::try_from(config).expect("settings are representable")
 }
 
-/// Every key, as `transport.connections_max`.
+/// Returns every key, for example `transport.connections_max`.
 fn keys() -> Vec<String> {
     let of = |(name, value): (String, Value)| match value {
         Value::Table(section) => section.keys().map(|key| format!("{name}.{key}")).collect(),
@@ -226,9 +225,9 @@ fn keys() -> Vec<String> {
     table(&Config::default()).into_iter().flat_map(of).collect()
 }
 
-/// All settings, with those in the environment of this process. Of its variables that are none it is said that they do
-/// nothing: a typo would leave the default in force, silently. They are not refused, since Kubernetes may set
-/// `PALPATE_PORT`, and others alike, for a service of that name.
+/// Loads all settings, including the environment of this process. Prints a warning for variables that are no setting:
+/// with a typo the default would stay in force, silently. Such variables are not refused, because Kubernetes may set
+/// `PALPATE_PORT` and the like for a service of that name.
 fn of_process(file: Option<&Path>, flags: &[Setting]) -> Result<Config, ConfigError> {
     let config = Config::load(file, env::vars_os(), flags)?;
     let without_use = without_use(env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
@@ -239,19 +238,19 @@ fn of_process(file: Option<&Path>, flags: &[Setting]) -> Result<Config, ConfigEr
     Ok(config)
 }
 
-/// Of the names of variables, those that look like a setting's and are not.
+/// Returns the names that look like a setting's variable but are none.
 fn without_use(names: impl Iterator<Item = String>) -> Vec<String> {
     let settings: Vec<_> = keys().iter().map(|key| variable(key)).collect();
     let is_known = |name: &String| settings.contains(name) || OTHER_VARIABLES.contains(&&name[..]);
     names.filter(|name| name.starts_with(PREFIX) && !is_known(name)).collect()
 }
 
-/// The name of a key in the environment.
+/// Returns the name of a key in the environment.
 fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "_").to_uppercase())
 }
 
-/// The settings in the environment. Other variables may begin with `PALPATE_`, but not with a section's name.
+/// Returns the settings in the environment. Other variables may begin with `PALPATE_`, but not with a section's name.
 fn from_environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<Vec<Setting>, ConfigError> {
@@ -268,7 +267,7 @@ fn from_environment(
                     let (old, new) = (old.to_owned(), format!("{new} ({})", variable(new)));
                     return Err(ConfigError::Renamed { origin: name, old, new });
                 }
-                // A typo in a variable would otherwise leave the default in force, silently.
+                // With a typo in a variable the default would otherwise stay in force, silently.
                 let rest = rest.to_lowercase();
                 let of_section = |key: &String| {
                     key.split_once('.').is_some_and(|(s, _)| rest.starts_with(&format!("{s}_")))
@@ -349,7 +348,7 @@ mod tests {
         let variable = Config::load(None, variables(&env), &[]).expect_err("renamed").to_string();
         let new = "(PALPATE_ACCESS_RELOAD_INTERVAL)";
         assert_eq!(variable, format!("PALPATE_ACCESS_LOOK_EVERY: {said} {new}"));
-        // Each new name is one, and no old name is.
+        // Each new name is a key; no old name is.
         let keys = keys();
         for (old, new) in renamed::RENAMED {
             assert!(
@@ -418,7 +417,7 @@ mod tests {
             Config::load(None, variables(&[]), &settings)
         };
         let tls = [("access.keys_file", "k"), ("access.certificate_file", "c")];
-        // Each alone is not enough.
+        // Neither is enough alone.
         set(&tls[..1]).expect_err("plain text");
         set(&[("insecure", "true")]).expect("told twice");
         let both: Vec<_> = tls.iter().copied().chain([("access.private_key_file", "p")]).collect();

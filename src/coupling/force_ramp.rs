@@ -1,12 +1,13 @@
-//! The way back of a force that was let go.
+//! Limits a force that returns after the hand has let go.
 
 use super::wrench::{Wrench, WrenchLimits};
 
-/// In which the greatest force that is sent grows from nothing to the cap, seconds. Longer than a hand needs to notice and
-/// to yield, some 0.2 s: it may have fallen deep into tissue meanwhile, and would be struck at the rate of a contact.
+/// Time in which the greatest force that is sent grows from zero to the cap, seconds. Longer than a hand needs to
+/// notice and to yield, some 0.2 s: the hand may have fallen deep into tissue meanwhile, and would be struck at the
+/// rate of a contact.
 pub const RAMP_S: f64 = 0.25;
 
-/// The greatest force and torque that may be sent yet.
+/// The greatest force and torque that may be sent so far.
 #[derive(Clone, Copy, Debug)]
 pub struct ForceRamp {
     force_n: f64,
@@ -14,12 +15,12 @@ pub struct ForceRamp {
 }
 
 impl ForceRamp {
-    /// One that begins at what is sent now.
+    /// Begins a ramp at the wrench that is sent now.
     pub fn from(sent: &Wrench) -> ForceRamp {
         ForceRamp { force_n: sent.force.length(), torque_nm: sent.torque.length() }
     }
 
-    /// What is kept to `dt_s` seconds later; `ramp` ends where those are the usual limits.
+    /// Returns the limits for `dt_s` seconds later; `ramp` ends when they are the usual limits.
     pub fn limits(ramp: &mut Option<ForceRamp>, usual: &WrenchLimits, dt_s: f64) -> WrenchLimits {
         let Some(ForceRamp { force_n, torque_nm }) = ramp else { return *usual };
         let WrenchLimits { max_force_n, max_torque_nm, .. } = *usual;

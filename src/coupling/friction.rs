@@ -1,40 +1,39 @@
 //! Coulomb friction: forces in their cones by projected Gauss-Seidel, from the frictionless minimum on.
 //!
-//! Each contact has its normal row, and two rows along the surface that want the contact to stay at its anchor, with
-//! |f_t| <= mu f_n. Projected Gauss-Seidel: Jourdan, Alart, Jean, "A Gauss-Seidel like algorithm to solve frictional
-//! contact problems", 1998. Where we differ: the system is the proxy's stiffness and not a mass, so that no time step
-//! enters.
+//! Each contact has its normal row, and two rows along the surface that hold the contact at its anchor, with |f_t| <=
+//! mu f_n. Projected Gauss-Seidel: Jourdan, Alart, Jean, "A Gauss-Seidel like algorithm to solve frictional contact
+//! problems", 1998. Difference here: the system is the proxy's stiffness and not a mass, so that no time step enters.
 
 use super::quadratic_programme::{COORDINATES_MAX, ConstraintRow, Displacement, Optimum, ROWS_MAX};
 use crate::geometry::tolerance::FRICTION_CONVERGED_N;
 
-/// Sweeps over all contacts. Ten do for one contact, some fifty for a patch.
-// Extrapolating the sweeps (Anderson acceleration) was tried: a fifth of them for random patches, but pressing samples of P15,
-// half of which converge neither way, took 34 us instead of 22. So were Newton steps between sweeps (Alart and Curnier): 26 us, and
-// where forces are not unique, as in a pit, they found wedged ones that are half as large again. To begin with the last
-// sample's forces along the surface saves nothing. A hundred times the tolerance saves 8 %.
+/// Maximum sweeps over all contacts. Ten suffice for one contact, some fifty for a patch.
+// Extrapolating the sweeps (Anderson acceleration) takes a fifth of them for random patches, but pressing samples of
+// P15, half of which converge neither way, took 34 us instead of 22. Newton steps between sweeps (Alart and Curnier)
+// took 26 us, and if forces are not unique, as in a pit, they found wedged ones that are half as large again. Starting
+// with the last sample's forces along the surface saves nothing. A hundred times the tolerance saves 8 %.
 const SWEEPS_MAX: usize = 100;
 
 /// The rows of one contact along the surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrictionRows {
-    /// At right angles to the normal's row and to each other, in the surface: metres of slip for each unit of a
-    /// coordinate; the gap is how far the contact is from its anchor.
+    /// Tangents at right angles to the normal's row and to each other, in the surface: metres of slip for each unit of
+    /// a coordinate; the gap is the distance of the contact from its anchor.
     pub tangents: [ConstraintRow; 2],
 }
 
-/// What friction makes of a minimum.
+/// Displacement and forces of a minimum with friction.
 #[derive(Clone, Copy, Debug)]
 pub struct FrictionForces {
-    /// That the forces hold.
+    /// Displacement that the forces hold.
     pub displacement: Displacement,
-    /// Newtons, >= 0.
+    /// Normal forces, newtons, >= 0.
     pub normal: [f64; ROWS_MAX],
-    /// Newtons along the two tangents.
+    /// Forces along the two tangents, newtons.
     pub tangent: [[f64; 2]; ROWS_MAX],
 }
 
-/// Forces in their cones. `normals` and `friction` are of one length.
+/// Computes the forces in their cones. `normals` and `friction` have the same length.
 pub fn with_friction(
     (n, stiffness, desired): (usize, &Displacement, &Displacement),
     normals: &[ConstraintRow],
@@ -56,8 +55,8 @@ pub fn with_friction(
     let mut gives = [(0.0, 0.0); ROWS_MAX];
     for ((give_n, give_t), (normal, rows)) in gives.iter_mut().zip(normals.iter().zip(friction)) {
         *give_n = coupling.give(normal);
-        // Both tangents at once, by the larger give: a block whose two rows are projected one by one would turn
-        // the force away from the slip.
+        // Both tangents have the larger give: a block whose two rows are projected one by one would turn the force away
+        // from the slip.
         *give_t = coupling.give(&rows.tangents[0]).max(coupling.give(&rows.tangents[1]));
     }
     for _ in 0..SWEEPS_MAX {
@@ -67,7 +66,8 @@ pub fn with_friction(
             break;
         }
     }
-    // From the forces alone, so that they balance the spring to the last bit, whatever the sweeps have summed up.
+    // Computed from the forces alone, so that they balance the spring to the last bit, whatever the sweeps have summed
+    // up.
     let mut x = *desired;
     for (i, (normal, rows)) in normals.iter().zip(friction).enumerate() {
         coupling.push(normal, forces.normal[i], &mut x);
@@ -80,8 +80,8 @@ pub fn with_friction(
     forces
 }
 
-/// Each contact once. `gives`: of each contact, what a newton moves along its normal and along its tangents, metres. By how
-/// much a force has changed at most, newtons.
+/// Visits each contact once. `gives`: the motion of each contact per newton along its normal and along its tangents,
+/// metres. Returns the greatest change of a force, newtons.
 fn sweep(
     forces: &mut FrictionForces,
     coupling: &Coupling,
@@ -96,7 +96,7 @@ fn sweep(
             continue;
         }
         let (old, off) = (forces.normal[i], coupling.off(normal, x));
-        // Most contacts of a model bear nothing and stay so: a sweep costs what those that bear cost.
+        // Most contacts of a model carry no force and stay so: they add nothing to the cost of a sweep.
         if old == 0.0 && off >= 0.0 && forces.tangent[i] == [0.0; 2] {
             continue;
         }
@@ -105,13 +105,13 @@ fn sweep(
         forces.normal[i] = new;
         change = change.max((new - old).abs());
         let old = forces.tangent[i];
-        // What has no normal force has no friction.
+        // A contact without normal force has no friction.
         if give_t == 0.0 || forces.normal[i] == 0.0 && old == [0.0; 2] {
             continue;
         }
         let mut new: [f64; 2] =
             std::array::from_fn(|k| old[k] - coupling.off(&rows.tangents[k], x) / give_t);
-        // Forces are far from where squares overflow: no `hypot`, which would be a tenth of a sweep.
+        // Squares of forces are far from overflow: no `hypot`, which would be a tenth of a sweep.
         let size = (new[0] * new[0] + new[1] * new[1]).sqrt();
         let most = coefficient * forces.normal[i];
         if size > most {
@@ -126,7 +126,7 @@ fn sweep(
     change
 }
 
-/// The spring that forces along rows push against.
+/// The spring against which forces along rows push.
 struct Coupling {
     n: usize,
     /// 1 / K: a division for each coordinate of each push would be half of a sweep.
@@ -134,18 +134,18 @@ struct Coupling {
 }
 
 impl Coupling {
-    /// What a newton along a row moves along it, metres.
+    /// Returns the motion along a row per newton along it, metres.
     fn give(&self, row: &ConstraintRow) -> f64 {
         (0..self.n).map(|i| row.jacobian[i] * row.jacobian[i] * self.compliance[i]).sum()
     }
 
-    /// The gap of a row at a displacement, metres.
+    /// Returns the gap of a row at a displacement, metres.
     fn off(&self, row: &ConstraintRow, x: &Displacement) -> f64 {
         let (j, x) = (&row.jacobian[..self.n], &x[..self.n]);
         row.gap + j.iter().zip(x).map(|(j, x)| j * x).sum::<f64>()
     }
 
-    /// Newtons along a row.
+    /// Applies a force of `by` newtons along a row.
     fn push(&self, row: &ConstraintRow, by: f64, x: &mut Displacement) {
         let moved = row.jacobian.iter().zip(&self.compliance);
         for (x, (j, c)) in x[..self.n].iter_mut().zip(moved) {

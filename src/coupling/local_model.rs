@@ -1,8 +1,8 @@
-//! The contacts about a proxy as planes: what a device needs in order to render them without asking.
+//! The contacts about a proxy as planes, which a device renders without a round trip.
 //!
 //! Adachi, Kumano, Ogino, "Intermediate representation for stiff virtual objects", VRAIS 1995; linearised contacts:
-//! Otaduy and Lin, "A modular haptic rendering algorithm for stable and transparent 6-DOF manipulation", 2006. Where we
-//! differ: the model says how far it holds, and how wrong each of its rows may be there.
+//! Otaduy and Lin, "A modular haptic rendering algorithm for stable and transparent 6-DOF manipulation", 2006.
+//! Difference here: the model says how far it holds, and how wrong each of its rows may be there.
 
 use glam::DVec3;
 
@@ -13,30 +13,30 @@ use super::{
 };
 use crate::geometry::tolerance::{CONTACT_SLACK, COORDINATE_MAX_M};
 
-/// A contact near the proxy, taken for a plane. Scene frame.
+/// A contact near the proxy as a plane, scene frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalRow {
-    /// That of the proxy's contact; it stays while the contact does. [`LocalRow::OF_NO_CONTACT`]: the plane keeps two
+    /// Id of the proxy's contact, constant while the contact lasts. [`LocalRow::OF_NO_CONTACT`]: the plane keeps two
     /// triangles apart that no contact's plane does. It has no friction.
     pub contact_id: u64,
-    /// Whose surface.
+    /// Tissue of the contact.
     pub tissue: u32,
-    /// Counted from 0 in the tool.
+    /// Index of the link in the tool, from 0.
     pub link: usize,
-    /// Point of the link where the reference has it, metres.
+    /// Point of the link at the reference posture, metres.
     pub on_tool: DVec3,
-    /// Unit, from tissue to tool.
+    /// Unit vector from tissue to tool.
     pub normal: DVec3,
-    /// Of that point over the plane, metres.
+    /// Gap of that point over the plane, metres.
     pub gap_m: f64,
-    /// Of the tissue along the normal, m/s; positive when it comes nearer.
+    /// Velocity of the tissue along the normal, m/s; positive if it comes nearer.
     pub normal_velocity_m_s: f64,
-    /// Within the radius that the model is complete in, the gap is off by no more than this, metres, >= 0.
+    /// Greatest error of the gap within the radius in which the model is complete, metres, >= 0.
     pub gap_error_m: f64,
 }
 
 impl LocalRow {
-    /// The id of a plane that is no contact's. Contacts have ids from 1 on.
+    /// Id of a plane without a contact. Contacts have ids from 1 on.
     pub const OF_NO_CONTACT: u64 = 0;
 
     const EMPTY: LocalRow = LocalRow {
@@ -51,68 +51,68 @@ impl LocalRow {
     };
 }
 
-/// The contacts about a proxy, and how far they are all there are. Scene frame.
+/// The contacts about a proxy, and the radius within which they are complete. Scene frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalModel {
-    /// Which tool.
+    /// Tool of the model.
     pub tool: u32,
-    /// Of the tick that it answers.
+    /// Sequence of the tick that the model answers.
     pub sequence: u64,
-    /// When the server began to answer that tick: nanoseconds of its own monotonic clock.
+    /// Time at which the server began to answer that tick, nanoseconds of its own monotonic clock.
     pub server_time_ns: u64,
-    /// The reference: where the proxy was. Displacements count from here.
+    /// Reference: posture of the proxy, from which displacements count.
     pub reference: Posture,
-    /// How each link moves with its coordinate; `None`: it has not been moved yet.
+    /// Motion of each link with its coordinate; `None` if the link has not been moved yet.
     pub screws: LinkScrews,
-    /// Where the device holds the tool, tool frame, metres.
+    /// Point at which the device holds the tool, tool frame, metres.
     pub hold_m: DVec3,
-    /// No point of the tool is farther from its hold point, metres, >= 0.
+    /// Upper bound of the distance of the tool's points from its hold point, metres, >= 0.
     pub reach_m: f64,
-    /// While no point of the tool is moved farther than this, metres, less what the tissues move, whatever it would touch
-    /// violates a row, to within the row's error.
+    /// Radius of completeness, metres: while no point of the tool is moved farther than this, less what the tissues
+    /// move, whatever the tool would touch violates a row, to within the row's error.
     pub complete_radius_m: f64,
-    /// No tissue about the proxy moves faster, m/s.
+    /// Upper bound of the speed of tissue about the proxy, m/s.
     pub tissue_speed_m_s: f64,
-    /// Older than this it is not to be used, seconds.
+    /// Age beyond which the model is not to be used, seconds.
     pub expires_s: f64,
-    /// Coulomb's coefficient, 0 to 2.
+    /// Coulomb's friction coefficient, 0 to 2.
     pub friction: f64,
-    /// The contacts.
+    /// Rows of the contacts.
     pub rows: LocalRows,
 }
 
-/// Up to [`ROWS_MAX`] contacts, in a place of their own.
+/// Up to [`ROWS_MAX`] rows, stored inline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalRows {
     each: [LocalRow; ROWS_MAX],
     n: usize,
 }
 
-/// Why a model is none.
+/// Errors of an invalid model.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// A number that is out of its range, NaN included.
+    /// A number out of its range, NaN included.
     #[error("{what} is {got}, expected {least} to {most}")]
     Range {
-        /// Its name.
+        /// Name of the number.
         what: &'static str,
-        /// As given.
+        /// Given value.
         got: f64,
-        /// The least allowed.
+        /// Least allowed value.
         least: f64,
-        /// The greatest allowed.
+        /// Greatest allowed value.
         most: f64,
     },
-    /// A rotation that is none, or a place out of the world.
+    /// An invalid rotation, or a position out of range.
     #[error("{what} is no pose")]
     Pose {
-        /// Which.
+        /// Name of the pose.
         what: &'static str,
     },
     /// More rows than a programme may have.
     #[error("there are {got} rows, expected at most {limit}")]
     Rows {
-        /// As given.
+        /// Number of rows given.
         got: usize,
         /// [`ROWS_MAX`].
         limit: usize,
@@ -120,7 +120,7 @@ pub enum ModelError {
     /// A row of a link that no tool has.
     #[error("a row is of link {got}, expected less than {limit}")]
     Link {
-        /// As given.
+        /// Given link.
         got: usize,
         /// [`RENDERED_LINKS_MAX`].
         limit: usize,
@@ -128,7 +128,7 @@ pub enum ModelError {
 }
 
 impl LocalModel {
-    /// One that knows of nothing, not even of free space.
+    /// Model that knows of nothing, not even of free space.
     pub const EMPTY: LocalModel = LocalModel {
         tool: 0,
         sequence: 0,
@@ -144,32 +144,33 @@ impl LocalModel {
         rows: LocalRows { each: [LocalRow::EMPTY; ROWS_MAX], n: 0 },
     };
 
-    /// The contacts.
+    /// Returns the rows of the contacts.
     pub fn rows(&self) -> &[LocalRow] {
         &self.rows.each[..self.rows.n]
     }
 
-    /// The contacts, to be changed.
+    /// Returns the rows of the contacts for modification.
     pub fn rows_mut(&mut self) -> &mut [LocalRow] {
         &mut self.rows.each[..self.rows.n]
     }
 
-    /// Makes it complete farther out, where it is known that nothing else is within `radius_m`.
+    /// Extends the radius of completeness to `radius_m`, within which nothing else is known to be.
     pub fn widen(&mut self, radius_m: f64) {
         if radius_m > self.complete_radius_m {
             self.complete_radius_m = radius_m;
         }
     }
 
-    /// Takes all contacts away.
+    /// Removes all rows.
     pub fn clear(&mut self) {
         self.rows.n = 0;
     }
 
-    /// One contact more.
+    /// Adds a row.
     ///
     /// # Errors
-    /// When there are [`ROWS_MAX`].
+    ///
+    /// Returns an error if there are [`ROWS_MAX`] rows already.
     pub fn push(&mut self, row: LocalRow) -> Result<(), ModelError> {
         let Some(free) = self.rows.each.get_mut(self.rows.n) else {
             return Err(ModelError::Rows { got: ROWS_MAX + 1, limit: ROWS_MAX });
@@ -179,10 +180,10 @@ impl LocalModel {
         Ok(())
     }
 
-    /// How the coordinates move a row's point of the link along a direction.
+    /// Returns the motion of a row's point of the link along a direction per unit of each coordinate.
     pub fn jacobian(&self, row: &LocalRow, along: DVec3) -> Displacement {
         let held = self.reference.scene_from_tool.point(self.hold_m);
-        // As the proxy's own rows: J = [n, (c - x_0) x n, n . velocity of the link at c].
+        // Equal to the proxy's own rows: J = [n, (c - x_0) x n, n . velocity of the link at c].
         let mut jacobian = [0.0; COORDINATES_MAX];
         jacobian[..3].copy_from_slice(&along.to_array());
         let moment = (row.on_tool - held).cross(along);
@@ -191,7 +192,7 @@ impl LocalModel {
         jacobian
     }
 
-    /// Where a displacement takes a row's point of the link, to first order.
+    /// Returns the position of a row's point of the link after a displacement, to first order.
     pub fn point_after(&self, row: &LocalRow, x: &Displacement) -> DVec3 {
         let held = self.reference.scene_from_tool.point(self.hold_m);
         let (shift, turn) = (DVec3::new(x[0], x[1], x[2]), DVec3::new(x[3], x[4], x[5]));
@@ -199,23 +200,24 @@ impl LocalModel {
         row.on_tool + shift + turn.cross(row.on_tool - held) + self.link_velocity(row) * lag
     }
 
-    /// The gap of a row after a displacement, `age_s` seconds later: g + J x - v t.
+    /// Returns the gap of a row after a displacement, `age_s` seconds later: g + J x - v t.
     pub fn gap_after(&self, row: &LocalRow, x: &Displacement, age_s: f64) -> f64 {
         let moved = self.point_after(row, x) - row.on_tool;
         row.gap_m + row.normal.dot(moved) - row.normal_velocity_m_s * age_s
     }
 
-    /// What a displacement does to the tool's points.
+    /// Returns the extent of a displacement for the tool's points.
     pub fn extent(&self, x: &Displacement) -> Extent {
         Extent::of(x, &self.screws, self.reach_m)
     }
 
-    /// How far the tool may go so many seconds later, metres; negative when not even the reference holds any more.
+    /// Returns how far the tool may go `age_s` seconds later, metres; negative if not even the reference holds any
+    /// more.
     pub fn radius_after(&self, age_s: f64) -> f64 {
         self.complete_radius_m - self.tissue_speed_m_s * age_s
     }
 
-    /// Metres per unit of the link's coordinate, scene frame.
+    /// Velocity of a row's point per unit of the link's coordinate, metres, scene frame.
     fn link_velocity(&self, row: &LocalRow) -> DVec3 {
         let scene_from_tool = &self.reference.scene_from_tool;
         self.screws[row.link].map_or(DVec3::ZERO, |screw| {
@@ -225,7 +227,7 @@ impl LocalModel {
     }
 
     /// # Errors
-    /// The first number that cannot be: a client takes nothing on trust that moves a hand.
+    /// Returns an error for the first number out of range: a client trusts no number that moves a hand.
     pub fn check(&self) -> Result<(), ModelError> {
         let far = COORDINATE_MAX_M;
         for (what, got, [least, most]) in [
@@ -243,7 +245,7 @@ impl LocalModel {
         }
         for screw in self.screws.iter().flatten() {
             let size = screw.turn.abs().max(screw.along.abs()).max_element();
-            // What moves nothing is no screw: motions along it could not be told.
+            // A screw that moves nothing is invalid: motions along it could not be measured.
             let least = f64::MIN_POSITIVE.sqrt();
             let size =
                 if screw.turn.is_finite() && screw.along.is_finite() { size } else { f64::NAN };
@@ -274,17 +276,17 @@ impl LocalRow {
     }
 }
 
-/// No model is of use for longer, seconds: a simulator that gets no answers for so long has no business to push a hand.
+/// Maximum lifetime of a model, seconds: a simulator without answers for so long has no business to push a hand.
 pub const EXPIRES_S_MAX: f64 = 0.1;
 
-/// Until a radius is used up by tissues that move, seconds; [`EXPIRES_S_MAX`] at most.
+/// Time until moving tissues have used up a radius, seconds; at most [`EXPIRES_S_MAX`].
 pub fn used_up_s(radius_m: f64, tissue_speed_m_s: f64) -> f64 {
     let used_up_s = radius_m / tissue_speed_m_s;
-    // At rest that is infinite, and with no radius it is no number.
+    // At rest the quotient is infinite, and with no radius it is no number.
     if used_up_s < EXPIRES_S_MAX { used_up_s } else { EXPIRES_S_MAX }
 }
 
-/// Of a link's screw, metres or radians per unit: a link of a micrometre that turns.
+/// Greatest rate of a link's screw, metres or radians per unit: a link of a micrometre that turns.
 const SCREW_MAX: f64 = 1e6;
 
 fn within(what: &'static str, got: f64, least: f64, most: f64) -> Result<(), ModelError> {

@@ -1,4 +1,4 @@
-//! Where a tool and its links are, and how a displacement of the coordinates moves them.
+//! Poses of a tool and its links, and their motion by a displacement of the coordinates.
 
 use glam::{DMat3, DVec3};
 
@@ -11,37 +11,37 @@ use crate::geometry::{
     tolerance::{CONTACT_SLACK, COORDINATE_MAX_M},
 };
 
-/// The first coordinate of a link; before it are three of the hold point and three of the turn about it.
+/// Index of the first link's coordinate, after three of the hold point and three of the turn about it.
 pub const FIRST_LINK: usize = 6;
-/// Links of a rendered tool: each has a coordinate of its own.
+/// Maximum links of a rendered tool: each has a coordinate of its own.
 pub const RENDERED_LINKS_MAX: usize = COORDINATES_MAX - FIRST_LINK;
 
-/// Of the links, by their number in the tool: how a unit of their coordinate moves them, tool frame.
+/// Screws of the links by their index in the tool: motion per unit of their coordinate, tool frame.
 pub type LinkScrews = [Option<Screw>; RENDERED_LINKS_MAX];
 
-/// Where a tool and its links are.
+/// Poses of a tool and its links.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Posture {
     /// Scene frame from tool frame.
     pub scene_from_tool: Pose,
-    /// Of each link, tool frame from link frame; the rest are unused.
+    /// Tool frame from link frame, of each link; the rest are unused.
     pub tool_from_link: [Pose; RENDERED_LINKS_MAX],
 }
 
 impl Posture {
-    /// All frames are the scene's.
+    /// Posture whose frames are all the scene's.
     pub const AT_ORIGIN: Posture = Posture {
         scene_from_tool: Pose::IDENTITY,
         tool_from_link: [Pose::IDENTITY; RENDERED_LINKS_MAX],
     };
 
-    /// Where a link is.
+    /// Returns the pose of a link in scene frame.
     pub fn scene_from_link(&self, link: usize) -> Pose {
         self.scene_from_tool.then_from(&self.tool_from_link[link])
     }
 
-    /// A share of a displacement later: the hold point goes straight, the tool turns about it, links go along their
-    /// screws.
+    /// Returns the posture after a share of a displacement: the hold point moves straight, the tool turns about it,
+    /// links move along their screws.
     pub fn moved(&self, x: &Displacement, share: f64, hold: DVec3, screws: &LinkScrews) -> Posture {
         let (shift, turn) = (DVec3::new(x[0], x[1], x[2]), DVec3::new(x[3], x[4], x[5]));
         let held = self.scene_from_tool.point(hold) + shift * share;
@@ -61,7 +61,8 @@ impl Posture {
         moved
     }
 
-    /// The displacement that leads to another posture, links along known screws. A link without one stays where it is.
+    /// Returns the displacement that leads to another posture, links along known screws. A link without one stays where
+    /// it is.
     pub fn displacement_along(
         &self,
         to: &Posture,
@@ -78,7 +79,7 @@ impl Posture {
         x
     }
 
-    /// The same without links.
+    /// Returns the displacement that leads to another posture, without links.
     pub fn body_displacement_to(&self, to: &Posture, hold: DVec3) -> Displacement {
         let mut x = [0.0; _];
         let shift = to.scene_from_tool.point(hold) - self.scene_from_tool.point(hold);
@@ -88,11 +89,11 @@ impl Posture {
         x
     }
 
-    /// Every rotation is one, to [`CONTACT_SLACK`], and every place is in the world: what is computed from it is finite.
+    /// Returns true if every rotation is one, to [`CONTACT_SLACK`], and every position is in range: results are finite.
     pub fn is_rigid(&self) -> bool {
         let rotates = |p: &Pose| {
             let off = (p.rotation.transpose() * p.rotation - DMat3::IDENTITY).to_cols_array();
-            // A NaN is no small number.
+            // A NaN fails this comparison.
             let is_rotation = off.iter().all(|o| o.abs() <= CONTACT_SLACK);
             is_rotation && p.translation.abs().cmple(DVec3::splat(2.0 * COORDINATE_MAX_M)).all()
         };

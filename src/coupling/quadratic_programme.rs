@@ -3,66 +3,66 @@
 //! ```text
 //! min 1/2 (x - x_d)' K (x - x_d)   subject to   J x + g >= 0,   K diagonal
 //! ```
-//! Goldfarb and Idnani, "A numerically stable dual method for solving strictly convex quadratic programs",
-//! Mathematical Programming 27, 1983: from the unconstrained minimum on, violated rows are taken in one after the
-//! other, and rows whose multiplier would turn negative leave. It is exact and ends after finitely many rows. Where we
-//! differ: with y = sqrt(K) x the Hessian is one, so that their matrix J is orthogonal and is kept as such; rows are
-//! scaled to length one; and when the rows contradict each other, one more coordinate that loosens them all at a
-//! stiff price gives the least violation.
+//! Goldfarb and Idnani, "A numerically stable dual method for solving strictly convex quadratic programs", Mathematical
+//! Programming 27, 1983: starting at the unconstrained minimum, violated rows enter one after the other, and rows whose
+//! multiplier would turn negative leave. The method is exact and ends after finitely many rows. Differences here: with
+//! y = sqrt(K) x the Hessian is one, so that their matrix J is orthogonal and is kept as such; rows are scaled to
+//! length one; and if the rows contradict each other, one more coordinate that loosens them all at a stiff price gives
+//! the least violation.
 
 use crate::geometry::tolerance::{DEPENDENT_SINE_SQUARED, ROW_SATISFIED_M};
 
-/// Three of the hold point, three of the turn, and one a moving link.
+/// Maximum coordinates: three of the hold point, three of the turn, and one for each moving link.
 pub const COORDINATES_MAX: usize = 14;
-/// Rows of one programme.
+/// Maximum rows of one programme.
 pub const ROWS_MAX: usize = 64;
 /// The coordinates, and the one that loosens the rows.
 const N: usize = COORDINATES_MAX + 1;
-/// Rows taken in or dropped before the rows count as contradictory. Each row is taken in twice at most in practice;
-/// the limit only ends a circle that rounding made.
+/// Maximum rows that enter or leave before the rows count as contradictory. Each row enters twice at most in practice;
+/// the limit only ends a cycle that rounding made.
 const CHANGES_MAX: usize = 8 * ROWS_MAX;
-/// How many times stiffer than the stiffest coordinate the loosening is: contradictory rows are violated by a
-/// hundredth more than need be, and forces stay those of a stiff spring.
+/// Stiffness of the loosening as a multiple of the stiffest coordinate's: contradictory rows are violated by a
+/// hundredth more than necessary, and forces stay those of a stiff spring.
 const LOOSENING_STIFFNESS: f64 = 100.0;
 
 /// A displacement: metres of the hold point, radians of the turn, metres of each link.
 pub type Displacement = [f64; COORDINATES_MAX];
 
-/// One side of a half space that the displacement has to stay in: `jacobian . x + gap >= 0`.
+/// Half space in which the displacement has to stay: `jacobian . x + gap >= 0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConstraintRow {
     /// Metres of gap for each unit of a coordinate.
     pub jacobian: Displacement,
-    /// At no displacement, metres; negative when violated.
+    /// Gap at zero displacement, metres; negative if violated.
     pub gap: f64,
 }
 
-/// What is to be minimised.
+/// A programme to be minimised.
 #[derive(Clone, Copy, Debug)]
 pub struct Programme<'a> {
-    /// How many coordinates there are, 1 to [`COORDINATES_MAX`].
+    /// Number of coordinates, 1 to [`COORDINATES_MAX`].
     pub n: usize,
     /// Diagonal of K: N/m or N m/rad, above 0.
     pub stiffness: Displacement,
-    /// x_d.
+    /// Desired displacement x_d.
     pub desired: Displacement,
-    /// At most [`ROWS_MAX`].
+    /// Constraints, at most [`ROWS_MAX`].
     pub rows: &'a [ConstraintRow],
 }
 
-/// The minimum.
+/// Minimum of a programme.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Optimum {
-    /// x.
+    /// Displacement x.
     pub displacement: Displacement,
-    /// Of each row, newtons, >= 0: K (x - x_d) is the sum of multiplier times jacobian.
+    /// Multiplier of each row, newtons, >= 0: K (x - x_d) is the sum of multiplier times jacobian.
     pub multipliers: [f64; ROWS_MAX],
-    /// 0 when all rows hold; else no displacement violates the rows by less than about this, metres.
+    /// Residual: 0 if all rows hold; else no displacement violates the rows by less than about this, metres.
     pub residual_m: f64,
 }
 
 impl Programme<'_> {
-    /// The minimum. `likely`: places of rows that are likely active; they change the work, not the answer.
+    /// Returns the minimum. `likely`: indices of rows that are likely active; they change the work, not the result.
     pub fn solve(&self, likely: &[usize]) -> Optimum {
         debug_assert!((1..=COORDINATES_MAX).contains(&self.n) && self.rows.len() <= ROWS_MAX);
         debug_assert!(self.stiffness[..self.n].iter().all(|k| *k > 0.0), "{:?}", self.stiffness);
@@ -70,14 +70,15 @@ impl Programme<'_> {
         self.attempt(None, likely).unwrap_or_else(|| self.solve_loosened(likely))
     }
 
-    /// The minimum where rows that contradict each other, or all but do, are violated by as little as can be.
+    /// Returns the minimum with the least violation of rows that contradict each other, or nearly do.
     pub fn solve_loosened(&self, likely: &[usize]) -> Optimum {
         let stiffest = self.stiffness[..self.n].iter().fold(0.0, |m: f64, k| m.max(*k));
         let loosened = self.attempt(Some(LOOSENING_STIFFNESS * stiffest), likely);
         loosened.unwrap_or_else(|| self.standing_still())
     }
 
-    /// The minimum over the coordinates and, with a price, the loosening; `None` when the rows contradict each other.
+    /// Returns the minimum over the coordinates and, with a price, the loosening; `None` if the rows contradict each
+    /// other.
     fn attempt(&self, loosening: Option<f64>, likely: &[usize]) -> Option<Optimum> {
         let n = self.n + usize::from(loosening.is_some());
         let mut root = [0.0; N];
@@ -111,7 +112,7 @@ impl Programme<'_> {
         })
     }
 
-    /// Where even loosened rows end in a circle: nothing moves, and the violation is told as it is.
+    /// Returns no motion, with its violation, if even loosened rows end in a cycle.
     fn standing_still(&self) -> Optimum {
         let residual_m = self.rows.iter().fold(0.0, |most: f64, r| most.max(-r.gap));
         Optimum { displacement: [0.0; COORDINATES_MAX], multipliers: [0.0; ROWS_MAX], residual_m }
@@ -123,7 +124,7 @@ impl Programme<'_> {
 struct ScaledRow {
     normal: [f64; N],
     bound: f64,
-    /// Before it was scaled, metres of gap for each unit of y.
+    /// Length before scaling, metres of gap for each unit of y.
     length: f64,
 }
 
@@ -139,25 +140,25 @@ impl ScaledRow {
             normal[n] = 1.0 / root[n];
         }
         let length = dot(&normal, &normal, N).sqrt();
-        // A row that nothing moves has no direction; it is left out of the search.
+        // A row that no coordinate moves has no direction; the search leaves it out.
         let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
         ScaledRow { normal: normal.map(|x| x * scale), bound: -row.gap * scale, length }
     }
 
-    /// Metres by which it is violated, negative when it holds.
+    /// Violation, metres; negative if the row holds.
     fn violation(&self, y: &[f64; N], n: usize) -> f64 {
         (self.bound - dot(&self.normal, y, n)) * self.length
     }
 }
 
-/// The search: a point that is the minimum over its active rows, with their multipliers.
+/// State of the search: a point that is the minimum over its active rows, with their multipliers.
 struct DualActiveSet {
     n: usize,
     y: [f64; N],
-    /// Rows that hold with equality, and how many.
+    /// Rows that hold with equality, and their number.
     active: [usize; N],
     q: usize,
-    /// Multipliers of the active rows, and of the one that comes in.
+    /// Multipliers of the active rows, and of the row that enters.
     u: [f64; N],
     /// Orthogonal, by columns: the first q span the active normals.
     basis: [[f64; N]; N],
@@ -174,7 +175,7 @@ impl DualActiveSet {
         DualActiveSet { n, y, active: [0; N], q: 0, u: [0.0; N], basis, r: [[0.0; N]; N] }
     }
 
-    /// False when the rows contradict each other.
+    /// Returns false if the rows contradict each other.
     fn run(&mut self, rows: &[ScaledRow], likely: &[usize]) -> bool {
         let mut changes_left = CHANGES_MAX;
         while let Some(p) = self.most_violated(rows, likely) {
@@ -185,7 +186,7 @@ impl DualActiveSet {
         true
     }
 
-    /// Step 1 of the method: any violated row will do; likely ones first, then the most violated.
+    /// Step 1 of the method: any violated row will do; likely rows first, then the most violated.
     fn most_violated(&self, rows: &[ScaledRow], likely: &[usize]) -> Option<usize> {
         let worst = |of: &mut dyn Iterator<Item = usize>| {
             let each = of.filter(|p| *p < rows.len() && rows[*p].length > 0.0);
@@ -196,7 +197,7 @@ impl DualActiveSet {
         first.or_else(|| worst(&mut (0..rows.len()))).map(|(_, p)| p)
     }
 
-    /// Step 2: makes row `p` hold, and lets rows go whose multiplier turns negative on the way.
+    /// Step 2: makes row `p` hold, and drops rows whose multiplier turns negative on the way.
     fn take_in(&mut self, rows: &[ScaledRow], p: usize, changes_left: &mut usize) -> bool {
         let row = &rows[p];
         let mut multiplier = 0.0;
@@ -209,7 +210,7 @@ impl DualActiveSet {
                 if j < self.n { dot(&self.basis[j], &row.normal, self.n) } else { 0.0 }
             });
             let dual = self.dual_direction(&d);
-            // (2a) z: the part of the normal that is square to the active ones; its square is what the row gains.
+            // (2a) z: the part of the normal that is orthogonal to the active ones; its square is what the row gains.
             let gain = d[self.q..self.n].iter().map(|d| d * d).sum::<f64>();
             // (2b) t1: until the first multiplier is 0. t2: until the row holds.
             let leaving = (0..self.q)
@@ -224,7 +225,7 @@ impl DualActiveSet {
             if step == f64::INFINITY {
                 return false;
             }
-            // (2c) the step in the multipliers, and in y where the row is not a sum of the active ones.
+            // (2c) the step in the multipliers, and in y unless the row is a sum of the active ones.
             for (u, r) in self.u[..self.q].iter_mut().zip(&dual) {
                 *u = (*u - step * r).max(0.0);
             }
@@ -257,7 +258,7 @@ impl DualActiveSet {
         r
     }
 
-    /// Turns the free part of the basis until the row's normal is in its first column.
+    /// Rotates the free part of the basis until the row's normal is in its first column.
     fn add_row(&mut self, p: usize, multiplier: f64, mut d: [f64; N]) {
         debug_assert!(self.q < self.n, "{} active rows", self.q);
         for j in (self.q + 1..self.n).rev() {
@@ -271,7 +272,7 @@ impl DualActiveSet {
         self.q += 1;
     }
 
-    /// Closes the gap that a leaving row makes in R, and turns the basis until R is triangular again.
+    /// Closes the gap that a leaving row makes in R, and rotates the basis until R is triangular again.
     fn drop_row(&mut self, leaving: usize) {
         for j in leaving + 1..self.q {
             self.r[j - 1] = self.r[j];
@@ -344,8 +345,8 @@ mod tests {
         row.jacobian.iter().zip(x).map(|(j, x)| j * x).sum::<f64>() + row.gap
     }
 
-    /// The conditions of Karush, Kuhn and Tucker, which a point of a strictly convex programme meets exactly when it is
-    /// the minimum; they know nothing of the method.
+    /// Checks the conditions of Karush, Kuhn and Tucker, which a point of a strictly convex programme meets exactly
+    /// when it is the minimum; they do not depend on the method.
     fn assert_minimum(p: &Programme, got: &Optimum) {
         for i in 0..p.n {
             let pull = p.stiffness[i] * (got.displacement[i] - p.desired[i]);
@@ -379,7 +380,7 @@ mod tests {
             assert_minimum(&p, &got);
             let active: Vec<usize> = (0..n_rows).filter(|i| got.multipliers[*i] > 0.0).collect();
             n_active += active.len();
-            // Warm from its own active rows, and from wrong ones.
+            // Warm starts from its own active rows, and from wrong ones.
             for likely in [active, vec![0, n_rows / 2, n_rows + 3]] {
                 let again = p.solve(&likely);
                 assert_minimum(&p, &again);
@@ -393,7 +394,7 @@ mod tests {
         assert!(n_solved > 1500 && n_active > 5000, "{n_solved} solved, {n_active} active");
     }
 
-    /// Every set of active rows tried in turn: the best feasible one is the minimum.
+    /// Every set of active rows is tried in turn: the best feasible one is the minimum.
     #[test]
     fn small_programmes_agree_with_all_active_sets() {
         let mut random = Random::new(20);
@@ -428,7 +429,7 @@ mod tests {
                     best = best.min(energy(&x));
                 }
                 for j in 0..i {
-                    // Two rows: where they meet.
+                    // Two rows: their intersection.
                     let (b, mut x) = (rows[j].jacobian, [0.0; COORDINATES_MAX]);
                     let det = a[0] * b[1] - a[1] * b[0];
                     x[0] = (-rows[i].gap * b[1] + rows[j].gap * a[1]) / det;

@@ -6,7 +6,7 @@ use glam::{DMat3, DQuat, DVec3};
 
 use crate::geometry::Pose;
 
-/// A screw motion: its rate per unit of its coordinate. The velocity of a point p is `along + turn x p`.
+/// Screw motion, as its rate per unit of its coordinate. The velocity of a point p is `along + turn x p`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Screw {
     /// Radians per unit.
@@ -15,21 +15,21 @@ pub struct Screw {
     pub along: DVec3,
 }
 
-/// The rotation vector of a rotation matrix: axis times angle, 0 to pi.
+/// Returns the rotation vector of a rotation matrix: axis times angle, 0 to pi.
 pub fn rotation_vector(rotation: &DMat3) -> DVec3 {
-    // atan2 is exact for small angles, where acos of the scalar part loses half the digits.
+    // atan2 is exact for small angles; acos of the scalar part loses half the digits there.
     let q = DQuat::from_mat3(rotation);
     let (v, w) = if q.w < 0.0 { (-q.xyz(), -q.w) } else { (q.xyz(), q.w) };
     let sine = v.length();
     if sine == 0.0 { DVec3::ZERO } else { v * (2.0 * sine.atan2(w) / sine) }
 }
 
-/// The rotation by a rotation vector.
+/// Returns the rotation by a rotation vector.
 pub fn turned_by(vector: DVec3) -> DMat3 {
     DMat3::from_quat(DQuat::from_scaled_axis(vector))
 }
 
-/// A product of rotations, free of the rounding that products gather.
+/// Returns a product of rotations, without the rounding that products accumulate.
 pub fn clean_product(a: &DMat3, b: &DMat3) -> DMat3 {
     let product = *a * *b;
     // Gram and Schmidt: a rotation that is multiplied a thousand times a second stays one.
@@ -39,7 +39,7 @@ pub fn clean_product(a: &DMat3, b: &DMat3) -> DMat3 {
 }
 
 impl Screw {
-    /// The motion from one pose to another in unit time.
+    /// Returns the motion from one pose to another in unit time.
     pub fn between(from: &Pose, to: &Pose) -> Screw {
         let step = to.then_from(&from.inverse());
         let turn = rotation_vector(&step.rotation);
@@ -56,7 +56,7 @@ impl Screw {
         Screw { turn, along: t - 0.5 * across + c * turn.cross(across) }
     }
 
-    /// The pose after so many units.
+    /// Returns the pose after `units` units.
     pub fn after(&self, units: f64) -> Pose {
         let (turn, along) = (self.turn * units, self.along * units);
         let angle = turn.length();
@@ -71,12 +71,12 @@ impl Screw {
         Pose { rotation: turned_by(turn), translation: along + b * across + c * turn.cross(across) }
     }
 
-    /// Metres per unit of a point.
+    /// Velocity of a point, metres per unit.
     pub fn velocity(&self, p: DVec3) -> DVec3 {
         self.along + self.turn.cross(p)
     }
 
-    /// How many units of another screw come nearest to this motion: all of it where both are along one screw.
+    /// Returns how many units of another screw come nearest to this motion: all of it if both are along one screw.
     pub fn units_of(&self, unit: &Screw) -> f64 {
         // Turns count as lengths at the unit's own radius, so that a pure turn and a pure shift are both weighed.
         let turn_squared = unit.turn.length_squared();
@@ -85,14 +85,14 @@ impl Screw {
         weighed(self, unit) / weighed(unit, unit)
     }
 
-    /// The same motion with so many times the rate.
+    /// Returns the motion at `factor` times the rate.
     pub fn times(&self, factor: f64) -> Screw {
         Screw { turn: self.turn * factor, along: self.along * factor }
     }
 }
 
-/// Radians below which the first term of a series is exact to `f64`'s digits where it matters: the next is smaller by
-/// the angle's square, 1e-10 of it.
+/// Angle, radians, below which the first term of a series is exact to the digits of `f64` that matter: the next is
+/// smaller by the angle's square, 1e-10 of it.
 const SERIES_BELOW: f64 = 1.0 / 65_536.0;
 
 #[cfg(test)]

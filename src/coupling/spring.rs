@@ -1,5 +1,4 @@
-//! The spring between a device and its proxy, and what the options of a coupling may be: those of a proxy and those of a
-//! servo alike.
+//! Spring between a device and its proxy, and the ranges of a coupling's options, for proxies and servos alike.
 
 use super::{
     posture::FIRST_LINK,
@@ -7,29 +6,29 @@ use super::{
     wrench::WrenchLimits,
 };
 
-/// How stiff it is.
+/// Stiffnesses of the spring.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spring {
-    /// N/m, 1 to 100,000.
+    /// Translational stiffness, N/m, 1 to 100,000.
     pub stiffness_n_per_m: f64,
-    /// Against turning, N m/rad, 0.001 to 1,000.
+    /// Stiffness against turning, N m/rad, 0.001 to 1,000.
     pub rotational_stiffness_nm_per_rad: f64,
-    /// Of a link against its commanded pose, at its farthest point, N/m, 1 to 100,000.
+    /// Stiffness of a link against its commanded pose, at its farthest point, N/m, 1 to 100,000.
     pub link_stiffness_n_per_m: f64,
 }
 
-/// An option's name, what it is, and the least and the greatest that it may be.
+/// Name of an option, its value, and the least and greatest allowed value.
 pub type RangedOption = (&'static str, f64, [f64; 2]);
 
 impl Spring {
-    /// For a desktop device of 3.3 N.
+    /// Spring for a desktop device of 3.3 N.
     pub const DESKTOP: Spring = Spring {
         stiffness_n_per_m: 500.0,
         rotational_stiffness_nm_per_rad: 1.0,
         link_stiffness_n_per_m: 500.0,
     };
 
-    /// What is 0 as for a desktop device: so the contract has it.
+    /// Replaces each value of 0 by that for a desktop device, as the contract requires.
     pub fn or_desktop(self) -> Spring {
         let or = |given: f64, usual: f64| if given == 0.0 { usual } else { given };
         let usual = Spring::DESKTOP;
@@ -43,7 +42,7 @@ impl Spring {
         }
     }
 
-    /// Diagonal of K.
+    /// Returns the diagonal of K.
     pub fn diagonal(&self) -> Displacement {
         let mut stiffness = [self.link_stiffness_n_per_m; COORDINATES_MAX];
         stiffness[..3].fill(self.stiffness_n_per_m);
@@ -70,7 +69,7 @@ fn ranged_limits(limits: &WrenchLimits) -> [RangedOption; 4] {
     ]
 }
 
-/// The first that is out of its range; a NaN is in none. `own`: what only a proxy has, or only a servo.
+/// Returns the first option out of its range; a NaN is in none. `own`: options that only a proxy, or only a servo, has.
 pub fn first_outside(
     spring: &Spring,
     own: RangedOption,

@@ -1,34 +1,34 @@
-//! The force and torque that are sent: capped in size, and in how fast they change.
+//! Force and torque for the hand, capped in size and rate of change.
 
 use glam::DVec3;
 
-/// A hand that nothing is vouched to any more lets go within this time, seconds.
+/// Time within which a force that nothing vouches for any more fades to zero, seconds.
 pub const FADE_S: f64 = 0.05;
 
-/// A force and the torque about the hold point.
+/// Force, and torque about the hold point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wrench {
-    /// Newtons.
+    /// Force, newtons.
     pub force: DVec3,
-    /// Newton metres.
+    /// Torque, newton metres.
     pub torque: DVec3,
 }
 
-/// The greatest that is ever sent, and the fastest change of it.
+/// Greatest force and torque that are ever sent, and their fastest change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrenchLimits {
-    /// Newtons, 0 to 1,000.
+    /// Greatest force, newtons, 0 to 1,000.
     pub max_force_n: f64,
-    /// Newton metres, 0 to 100.
+    /// Greatest torque, newton metres, 0 to 100.
     pub max_torque_nm: f64,
-    /// N/s, 0.001 to 1,000,000.
+    /// Greatest change of the force, N/s, 0.001 to 1,000,000.
     pub max_force_rate_n_per_s: f64,
-    /// N m/s, 0.001 to 100,000.
+    /// Greatest change of the torque, N m/s, 0.001 to 100,000.
     pub max_torque_rate_nm_per_s: f64,
 }
 
 impl WrenchLimits {
-    /// For a desktop device of 3.3 N.
+    /// Limits for a desktop device of 3.3 N.
     pub const DESKTOP: WrenchLimits = WrenchLimits {
         max_force_n: 3.3,
         max_torque_nm: 0.1,
@@ -36,7 +36,7 @@ impl WrenchLimits {
         max_torque_rate_nm_per_s: 9.0,
     };
 
-    /// What is 0 as for a desktop device: so the contract has it.
+    /// Replaces each value of 0 by that for a desktop device, as the contract requires.
     pub fn or_desktop(self) -> WrenchLimits {
         let or = |given: f64, usual: f64| if given == 0.0 { usual } else { given };
         let usual = WrenchLimits::DESKTOP;
@@ -53,11 +53,12 @@ impl WrenchLimits {
 }
 
 impl Wrench {
-    /// What is sent `dt_s` seconds after this was, on the way to `wanted`. True when caps or rates changed it.
+    /// Returns the wrench sent `dt_s` seconds after this one, on the way to `wanted`, and true if caps or rates changed
+    /// it.
     pub fn towards(&self, wanted: &Wrench, limits: &WrenchLimits, dt_s: f64) -> (Wrench, bool) {
         debug_assert!(dt_s >= 0.0 && wanted.force.is_finite() && wanted.torque.is_finite());
         let limit = |from: DVec3, to: DVec3, most: f64, rate: f64| {
-            // Both ends are within the cap, and so is all between them.
+            // Both ends are within the cap, and so is everything between them.
             let capped = to.clamp_length_max(most);
             from + (capped - from).clamp_length_max(rate * dt_s)
         };
@@ -70,7 +71,7 @@ impl Wrench {
             limits.max_torque_rate_nm_per_s,
         );
         let sent = Wrench { force, torque };
-        // What is within reach is sent as it is: adding a difference rounds.
+        // A wanted wrench within reach is sent exactly: adding a difference rounds.
         let is_force = (force - wanted.force).length() <= f64::EPSILON * limits.max_force_n;
         let is_torque = (torque - wanted.torque).length() <= f64::EPSILON * limits.max_torque_nm;
         if is_force && is_torque { (*wanted, false) } else { (sent, true) }

@@ -1,8 +1,8 @@
-//! One thing that was looked at, and how good it is for a 1 kHz loop.
+//! A property of the machine, and its fitness for a 1 kHz loop.
 
 use serde::Serialize;
 
-/// How good something is for a 1 kHz loop.
+/// Fitness for a 1 kHz loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
@@ -10,19 +10,19 @@ pub enum Grade {
     Good,
     /// It costs some ticks.
     Fair,
-    /// It costs many.
+    /// It costs many ticks.
     Poor,
 }
 
-/// One thing that was looked at.
+/// A property of the machine.
 #[derive(Debug, Serialize)]
 pub struct Finding {
-    /// What.
+    /// Name of the property.
     pub name: &'static str,
-    /// How it is.
+    /// Value found.
     pub found: String,
-    /// What that means for ticks.
+    /// Effect on ticks.
     pub grade: Grade,
-    /// What would make it better; empty when it is good.
+    /// Advice for an improvement; empty when the grade is good.
     pub advice: &'static str,
 }

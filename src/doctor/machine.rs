@@ -1,16 +1,16 @@
-//! What the system says of itself, as far as it matters to ticks.
+//! Properties that the system reports, as far as they matter to ticks.
 
 use std::{fs, thread};
 
 use super::finding::{Finding, Grade};
 use crate::os::process::{ProcessLimit, descriptors_max, real_time_priority_max};
 
-/// Descriptors for the default 256 connections, files and some room.
+/// Descriptors for the default 256 connections, files and a reserve.
 const DESCRIPTORS_MIN: u64 = 1024;
-/// One for ticks, one for deformations.
+/// Least number of cores: one for ticks, one for deformations.
 const CORES_MIN: usize = 2;
 
-/// Everything that can be looked up here; what the system does not tell is left out.
+/// Returns every finding that is available here; properties that the system does not report are omitted.
 pub fn findings() -> Vec<Finding> {
     let all = [
         cores(),
@@ -30,7 +30,7 @@ fn read(path: &str) -> Option<String> {
 }
 
 fn cores() -> Option<Finding> {
-    // Those that this process may use: its affinity and its quota are taken into account.
+    // Only cores that this process may use count: its affinity and its quota are taken into account.
     let n = thread::available_parallelism().ok()?.get();
     let isolated = read("/sys/devices/system/cpu/isolated").filter(|list| !list.is_empty());
     let found = match isolated {
@@ -51,7 +51,7 @@ fn governor() -> Option<Finding> {
 
 fn clock() -> Option<Finding> {
     let found = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
-    // These are read without a system call.
+    // These clocks are read without a system call.
     let is_cheap = ["tsc", "kvm-clock", "arch_sys_counter"].contains(&&*found);
     let grade = if is_cheap { Grade::Good } else { Grade::Fair };
     let advice = "Each reading of this clock is a system call; tsc is not.";
@@ -59,7 +59,7 @@ fn clock() -> Option<Finding> {
 }
 
 fn virtual_machine() -> Option<Finding> {
-    // The flag that a hypervisor shows its guests; there is none on a real machine.
+    // The flag that a hypervisor shows its guests; a real machine has none.
     let is_guest =
         read("/proc/cpuinfo")?.lines().any(|l| l.starts_with("flags") && l.contains(" hypervisor"));
     let (found, grade) =
@@ -68,7 +68,7 @@ fn virtual_machine() -> Option<Finding> {
     Some(Finding { name: "machine", found: found.to_owned(), grade, advice })
 }
 
-/// A quota stops all threads for the rest of its period.
+/// Checks the quota: a quota stops all threads for the rest of its period.
 fn quota() -> Option<Finding> {
     let found = read("/sys/fs/cgroup/cpu.max")?;
     let is_free = found.starts_with("max");
@@ -82,7 +82,7 @@ fn load() -> Option<Finding> {
     let text = read("/proc/loadavg")?;
     let now: f64 = text.split(' ').next()?.parse().ok()?;
     let cores = thread::available_parallelism().ok()?.get() as f64;
-    // With a third of the cores free a tick that comes finds one, most of the time.
+    // With a third of the cores free, an arriving tick finds one most of the time.
     let grade = if now < 0.7 * cores { Grade::Good } else { Grade::Fair };
     let advice = "Other programs want the cores; they make ticks late.";
     Some(Finding {
@@ -106,7 +106,7 @@ fn descriptors() -> Option<Finding> {
 }
 
 fn priority() -> Option<Finding> {
-    // For `chrt` before the server: the server itself never asks for a priority.
+    // The limit is for `chrt` before the server: the server itself never asks for a priority.
     let (found, grade) = match real_time_priority_max()? {
         ProcessLimit::AtMost(0) => ("real-time priority is not allowed".to_owned(), Grade::Fair),
         ProcessLimit::AtMost(n) => (format!("real-time priority up to {n} allowed"), Grade::Good),

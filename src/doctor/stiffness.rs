@@ -1,4 +1,4 @@
-//! How stiff a force may be on this machine: by the round trip that it was measured to take.
+//! Greatest stiffness of a force on this machine, from its measured round trip.
 
 use std::{
     io::{self, Read, Write},
@@ -13,27 +13,27 @@ use serde::Serialize;
 use crate::servo::stiffness::{MORE, USUAL_DAMPING_N_S_PER_M, stiffness_max};
 
 const TICK: Duration = Duration::from_millis(1);
-/// Of a servo at 4 kHz, seconds.
+/// Sample period of a servo at 4 kHz, seconds.
 const SERVO_SAMPLE_S: f64 = 2.5e-4;
-/// About what a tick and its answer take on the wire.
+/// Approximate size of a tick and of its answer on the wire.
 const MESSAGE_BYTES: usize = 512;
 
-/// What was measured, and what follows.
+/// The measured round trip and the resulting stiffness.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct StiffnessFinding {
-    /// Through a socket of this machine and back, 99 % of a thousand a second, microseconds.
+    /// 99th percentile of the round trip through a socket of this machine, a thousand a second, microseconds.
     pub round_trip_us_p99: f64,
-    /// With the force of a server on this machine, at 1 kHz, N/m. Both count how late a thread is woken.
+    /// Stiffness with the force of a server on this machine, at 1 kHz, N/m. Both stiffnesses include late wakes.
     pub server_force_n_per_m: f64,
-    /// With a local model and a servo at 4 kHz, N/m.
+    /// Stiffness with a local model and a servo at 4 kHz, N/m.
     pub local_model_n_per_m: f64,
 }
 
 impl StiffnessFinding {
-    /// Sends and reads back for so long. `late_us`: how late this machine wakes a thread, which any force is.
+    /// Measures round trips for `seconds`. `late_us`: lateness of this machine's wakes, which delays any force.
     ///
     /// # Errors
-    /// Without sockets.
+    /// Returns an error without sockets.
     pub fn measure(seconds: f64, late_us: f64) -> io::Result<StiffnessFinding> {
         let round_trip_us_p99 = round_trip_us(Duration::from_secs_f64(seconds))?;
         let damping = USUAL_DAMPING_N_S_PER_M;
@@ -49,7 +49,7 @@ impl StiffnessFinding {
         })
     }
 
-    /// For a person to read.
+    /// Returns the finding as text for people.
     pub fn said(&self) -> String {
         format!(
             "up to {:.0} N/m with a server's force ({:.0} us there and back, p99), {:.0} N/m with a local model at \
@@ -67,7 +67,7 @@ fn round_trip_us(time: Duration) -> io::Result<f64> {
     far.set_nodelay(true)?;
     let echo = thread::spawn(move || {
         let mut bytes = [0; MESSAGE_BYTES];
-        // Ends with the other side.
+        // The thread ends with the other side.
         while far.read_exact(&mut bytes).is_ok() && far.write_all(&bytes).is_ok() {}
     });
     let mut bytes = [0; MESSAGE_BYTES];

@@ -1,4 +1,4 @@
-//! How late this machine wakes an idle thread, and how often it stops a busy one.
+//! Lateness of this machine's wakes of an idle thread, and its stops of a busy one.
 
 use std::{
     hint, thread,
@@ -8,48 +8,49 @@ use std::{
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// A loop whose thread wakes later than this in its millisecond has little of it left to compute in.
+/// Lateness above which a wake leaves a loop's thread little of its millisecond to compute in.
 pub const LATE_US: f64 = 300.0;
 const NAP: Duration = Duration::from_millis(1);
-/// Between two readings of the clock a busy thread needs less than a microsecond; this is somebody else's time.
+/// Shortest stall: a busy thread needs less than a microsecond between two clock readings; the rest is other code's
+/// time.
 pub const STALL_US: f64 = 50.0;
 
-/// What was measured.
+/// Results of the measurement.
 #[derive(Debug, Serialize)]
 pub struct Timing {
     /// Naps of a millisecond.
     pub wakes: u64,
-    /// How late they ended, microseconds.
+    /// Lateness of the wakes, microseconds.
     pub wake_us: WakePercentiles,
-    /// Of them, later than a third of a tick.
+    /// Share of wakes later than a third of a tick.
     pub late_share: f64,
-    /// Times that a busy thread was stopped.
+    /// Stops of a busy thread.
     pub stalls: u64,
-    /// The longest of them, microseconds.
+    /// Longest stop, microseconds.
     pub stall_us_max: f64,
-    /// All of them, as a share of the time.
+    /// Stops in all, as a share of the time.
     pub stalled_share: f64,
 }
 
-/// Microseconds.
+/// Percentiles, microseconds.
 #[derive(Debug, Serialize)]
 pub struct WakePercentiles {
-    /// Half are within it.
+    /// Median.
     pub p50: f64,
-    /// 99 %.
+    /// 99th percentile.
     pub p99: f64,
-    /// 99.9 %.
+    /// 99.9th percentile.
     pub p999: f64,
-    /// All.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Timing {
-    /// Naps for so long, then spins for as long.
+    /// Naps for `seconds`, then spins for as long.
     pub fn measure(seconds: f64) -> Timing {
         let time = Duration::from_secs_f64(seconds);
-        // One after the other: beside the naps a busy thread would take a core from them and be the lateness that it
-        // looks for.
+        // The two run one after the other: during the naps a busy thread would take a core from them and cause the
+        // lateness that it looks for.
         let naps = naps(time);
         let us = |ns: u64| ns as f64 / 1e3;
         let at = |share| us(naps.value_at_quantile(share));
@@ -62,9 +63,9 @@ impl Timing {
     }
 }
 
-/// Nanoseconds of lateness; at least one nap.
+/// Returns the lateness of naps, nanoseconds; at least one nap.
 fn naps(time: Duration) -> Histogram<u64> {
-    // Sleeping, as a loop does between two ticks; a busy thread would not be woken at all.
+    // The thread sleeps, as a loop does between two ticks; a busy thread would not be woken at all.
     let mut late = Histogram::new(3).expect("three digits are few");
     let begun = Instant::now();
     while late.is_empty() || begun.elapsed() < time {
@@ -77,7 +78,7 @@ fn naps(time: Duration) -> Histogram<u64> {
     late
 }
 
-/// How many, the longest in microseconds, and their share of the time.
+/// Returns the number of stalls, the longest in microseconds, and their share of the time.
 fn stalls(time: Duration) -> (u64, f64, f64) {
     let begun = Instant::now();
     let (mut last, mut n, mut longest, mut all) = (begun, 0, 0.0_f64, 0.0);
@@ -90,7 +91,7 @@ fn stalls(time: Duration) -> (u64, f64, f64) {
             longest = longest.max(us);
             all += us;
         }
-        // From one reading to the next without a gap, so no stall falls between two.
+        // Readings follow each other without a gap, so no stall falls between two.
         last = now;
     }
     (n, longest, all / (time.as_secs_f64() * 1e6))

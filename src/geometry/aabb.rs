@@ -15,14 +15,14 @@ impl Aabb {
     /// Holds nothing: every overlap test fails, every distance is infinite.
     pub const EMPTY: Aabb = Aabb { min: Vec3::INFINITY, max: Vec3::NEG_INFINITY };
 
-    /// The box of some stored points, exact.
+    /// The exact box of some stored points.
     pub fn of_points(points: impl IntoIterator<Item = Vec3>) -> Aabb {
         points.into_iter().fold(Aabb::EMPTY, |b, p| Aabb { min: b.min.min(p), max: b.max.max(p) })
     }
 
     /// The smallest `f32` box around some `f64` points.
     pub fn around(points: impl IntoIterator<Item = DVec3>) -> Aabb {
-        // Rounded once at the end and not for each point: the box is as small as can be.
+        // Rounded once at the end and not for each point, so the box is the smallest possible.
         let (mut min, mut max) = (DVec3::INFINITY, DVec3::NEG_INFINITY);
         for p in points {
             min = min.min(p);
@@ -31,13 +31,13 @@ impl Aabb {
         Aabb { min: round_down(min), max: round_up(max) }
     }
 
-    /// Holds no point.
+    /// Returns true if the box holds no point.
     pub fn is_empty(&self) -> bool {
         // Negated, so that a box with NaN is empty too.
         !self.min.cmple(self.max).all()
     }
 
-    /// The smallest box that holds both.
+    /// The smallest box that holds both boxes.
     pub fn union(&self, other: &Aabb) -> Aabb {
         Aabb { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
@@ -52,14 +52,14 @@ impl Aabb {
         Aabb { min: round_down(self.min.as_dvec3() - m), max: round_up(self.max.as_dvec3() + m) }
     }
 
-    /// Touching counts.
+    /// Returns true if the boxes overlap or touch.
     pub fn overlaps(&self, other: &Aabb) -> bool {
         self.min.cmple(other.max).all() && other.min.cmple(self.max).all()
     }
 
-    /// Every point of `other` is in this box.
+    /// Returns true if every point of `other` is in this box.
     pub fn contains(&self, other: &Aabb) -> bool {
-        // Infinite bounds of an empty box would be in no box.
+        // The infinite bounds of an empty box would otherwise be in no box.
         other.is_empty() || (self.min.cmple(other.min).all() && other.max.cmple(self.max).all())
     }
 
@@ -104,14 +104,14 @@ impl Aabb {
 fn round_down(p: DVec3) -> Vec3 {
     let down = |x: f64| {
         let r = x as f32;
-        // A cast rounds to the nearest, which may be inside; the next number below is then outside.
+        // A cast rounds to nearest, which may be inside; the next lower number is then outside.
         if f64::from(r) > x { r.next_down() } else { r }
     };
     Vec3::new(down(p.x), down(p.y), down(p.z))
 }
 
 fn round_up(p: DVec3) -> Vec3 {
-    // Negating is exact, so one rounding serves both ways.
+    // Negation is exact, so one rounding serves both directions.
     -round_down(-p)
 }
 

@@ -1,28 +1,29 @@
-//! What half spaces leave of a triangle.
+//! A triangle clipped by half spaces.
 //!
-//! Sutherland and Hodgman, Reentrant polygon clipping, 1974, on the triangle's corners or on the weights of its vertices.
+//! Sutherland and Hodgman, Reentrant polygon clipping, 1974, applied to the triangle's corners or to the weights of its
+//! vertices.
 
 use glam::DVec3;
 
-/// Corners after six cuts at most.
+/// Maximum corners after six cuts.
 const CORNERS_MAX: usize = 15;
 
 /// A triangle cut by half spaces: a convex polygon.
 pub struct ClippedTriangle {
-    /// Six cuts of a convex polygon add a corner each; one that rounding has dented may get twice as many.
+    /// Six cuts of a convex polygon add one corner each; a polygon that rounding has dented may get twice as many.
     corners: [DVec3; CORNERS_MAX],
     len: usize,
 }
 
 impl ClippedTriangle {
-    /// Not cut yet.
+    /// The uncut triangle.
     pub fn new([a, b, c]: [DVec3; 3]) -> ClippedTriangle {
         let mut corners = [a; CORNERS_MAX];
         (corners[1], corners[2]) = (b, c);
         ClippedTriangle { corners, len: 3 }
     }
 
-    /// Keeps what is not below 0; `height` is linear.
+    /// Keeps the part that is not below 0; `height` is linear.
     pub fn clip(&mut self, height: impl Fn(DVec3) -> f64) {
         let (from, len) = (self.corners, self.len);
         self.len = 0;
@@ -44,12 +45,12 @@ impl ClippedTriangle {
         self.len += 1;
     }
 
-    /// Of what is left, in order.
+    /// Corners of the remaining polygon, in order.
     pub fn corners(&self) -> &[DVec3] {
         &self.corners[..self.len]
     }
 
-    /// That are together what is left.
+    /// Triangles that together are the remaining polygon.
     pub fn triangles(&self) -> impl Iterator<Item = [DVec3; 3]> + '_ {
         let corners = &self.corners[..self.len];
         corners.windows(2).skip(1).map(|pair| [corners[0], pair[0], pair[1]])
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
     use crate::oracle::Random;
 
-    /// A point of the triangle is in what is left when it is on the right side of each cut.
+    /// A point of the triangle is in the remaining part if it is on the right side of each cut.
     #[test]
     fn what_is_left_is_what_all_cuts_keep() {
         let seed = 17;
@@ -82,7 +83,7 @@ mod tests {
                 let is_in = |[a, b, c]: &[DVec3; 3]| {
                     [side(*a, *b), side(*b, *c), side(*c, *a)].iter().all(|s| *s >= 0.0)
                 };
-                // Nearer to a border it may be called one or the other.
+                // Points nearer to a border may count as either.
                 if least.abs() > 1e-9 {
                     assert_eq!(left.iter().any(is_in), least > 0.0, "{w} {cuts:?}");
                     *(if least > 0.0 { &mut kept } else { &mut cut }) += 1;

@@ -1,15 +1,15 @@
-//! Unit vectors along others.
+//! Unit vectors along given vectors.
 
 use glam::DVec3;
 
-/// The unit vector along another; `None` for one so short, below 1.5e-154, that its square has lost its last bits.
+/// Unit vector along `of`; `None` if `of` is so short, below 1.5e-154, that its square has lost its last bits.
 pub fn direction(of: DVec3) -> Option<DVec3> {
-    // At the least normal number and not at 0: below it the square is rounded to few bits, and the quotient is no
-    // unit vector.
+    // Compared with the least normal number and not with 0: below it the square is rounded to few bits, and the
+    // quotient is no unit vector.
     (of.length_squared() >= f64::MIN_POSITIVE).then(|| of.normalize())
 }
 
-/// Where a triangle begins and ends along a direction.
+/// Least and greatest projection of a triangle on a direction.
 #[inline(always)]
 pub fn span_along([a, b, c]: &[DVec3; 3], along: DVec3) -> [f64; 2] {
     let (a, b, c) = (a.dot(along), b.dot(along), c.dot(along));

@@ -1,49 +1,49 @@
-//! Four numbers in `f64` side by side. Where the processor has AVX2 an instruction takes all four; elsewhere two or one.
-//! Both round alike, so that what is found is the same to the last bit.
+//! Four `f64` numbers in lanes. An instruction takes all four if the processor has AVX2, otherwise two or one. Both
+//! round alike, so results are identical to the last bit.
 //!
-//! `crate::geometry::lanes` leaves it to the compiler to see loops over eight lanes as such instructions. Of a kernel that
-//! is not one loop it made half scalar code, and that changed with every edit.
+//! `crate::geometry::lanes` relies on the compiler to vectorise loops over eight lanes. For a kernel that is not one
+//! loop the compiler produced half scalar code, which changed with every edit.
 
 use std::ops::{Add, Div, Mul, Sub};
 
-/// How many.
+/// Number of lanes.
 pub(super) const FOUR: usize = 4;
 
-/// What the processor has, which makes numbers side by side.
+/// Instruction set of the processor, which creates lanes.
 pub(super) trait FourLanes: Copy {
-    /// Numbers side by side.
+    /// Numbers in lanes.
     type Four: Four;
-    /// These.
+    /// Loads these numbers.
     fn of(self, numbers: [f64; FOUR]) -> Self::Four;
-    /// The same in all lanes.
+    /// Copies one number to all lanes.
     fn all(self, number: f64) -> Self::Four;
 }
 
-/// Numbers side by side. Of a comparison bit n says how it is in lane n.
+/// Numbers in lanes. Bit n of a comparison is its result in lane n.
 pub(super) trait Four:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// The lesser of two; `other` when they are equal or either is NaN.
+    /// The lesser of two; `other` if they are equal or either is NaN.
     fn lesser(self, other: Self) -> Self;
-    /// The greater of two; `other` when they are equal or either is NaN.
+    /// The greater of two; `other` if they are equal or either is NaN.
     fn greater(self, other: Self) -> Self;
-    /// Less than another.
+    /// Compares by <.
     fn below(self, other: Self) -> u32;
-    /// No greater than another.
+    /// Compares by <=.
     fn up_to(self, other: Self) -> u32;
-    /// Equal to another.
+    /// Compares by ==.
     fn equal(self, other: Self) -> u32;
-    /// Of numbers one to three in lanes 0 to 2, each followed by the next: lanes 1, 2, 0 and 1.
+    /// Rotates numbers one to three in lanes 0 to 2 so that each is followed by the next: lanes 1, 2, 0 and 1.
     fn next_of_three(self) -> Self;
-    /// One by one.
+    /// Returns the numbers as an array.
     fn numbers(self) -> [f64; FOUR];
 }
 
-/// Any processor.
+/// Instructions of any processor.
 #[derive(Clone, Copy)]
 pub(super) struct Portable;
 
-/// Four numbers.
+/// Four numbers in an array.
 #[derive(Clone, Copy)]
 pub(super) struct PortableFour([f64; FOUR]);
 
@@ -130,7 +130,7 @@ macro_rules! operator {
 
             #[inline(always)]
             fn $name(self, other: wide::WideFour) -> wide::WideFour {
-                // SAFETY: a `WideFour` is made by a `Wide` alone, which says that the processor has AVX2.
+                // SAFETY: only a `Wide` makes a `WideFour`, and it exists only if the processor has AVX2.
                 wide::WideFour(unsafe { std::arch::x86_64::$instruction(self.0, other.0) })
             }
         }
@@ -156,8 +156,8 @@ mod wide {
     use super::{FOUR, Four, FourLanes};
     use crate::geometry::lanes::are_wide;
 
-    /// A processor that has AVX2. Functions that use it are compiled for that (`target_feature`), or each operation is a
-    /// call.
+    /// A processor that has AVX2. Functions that use it must be compiled for AVX2 (`target_feature`), or each operation
+    /// is a call.
     #[derive(Clone, Copy)]
     pub(in crate::geometry) struct Wide(());
 
@@ -166,7 +166,7 @@ mod wide {
     pub(in crate::geometry) struct WideFour(pub(super) __m256d);
 
     impl Wide {
-        /// Where searches use AVX2.
+        /// Returns a `Wide` if searches use AVX2.
         #[inline(always)]
         pub(in crate::geometry) fn here() -> Option<Wide> {
             are_wide().then_some(Wide(()))
@@ -192,7 +192,7 @@ mod wide {
     impl WideFour {
         #[inline(always)]
         fn compared<const HOW: i32>(self, other: WideFour) -> u32 {
-            // SAFETY: the processor has AVX2, or there were no `Wide` to make this.
+            // SAFETY: the processor has AVX2, or no `Wide` could have made this.
             unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<HOW>(self.0, other.0)) as u32 }
         }
     }
@@ -227,7 +227,7 @@ mod wide {
 
         #[inline(always)]
         fn next_of_three(self) -> WideFour {
-            // Two bits for each lane, the last one first.
+            // Two bits for each lane, the last lane first.
             const LANES: i32 = 0b01_00_10_01;
             // SAFETY: as above.
             WideFour(unsafe { _mm256_permute4x64_pd::<LANES>(self.0) })
@@ -236,7 +236,7 @@ mod wide {
         #[inline(always)]
         fn numbers(self) -> [f64; FOUR] {
             let mut numbers = [0.0; FOUR];
-            // SAFETY: as above, and there is room for four.
+            // SAFETY: as above, and the array holds four.
             unsafe { _mm256_storeu_pd(numbers.as_mut_ptr(), self.0) };
             numbers
         }

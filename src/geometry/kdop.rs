@@ -12,8 +12,8 @@ use super::tolerance::KDOP_OUTWARD;
 /// Directions of a [`Dop16`].
 pub const N_DIRECTIONS: usize = 8;
 
-/// A closed convex box with faces across eight fixed directions. [`Dop16::EMPTY`] holds nothing and is the
-/// neutral element of [`Dop16::union`].
+/// A closed convex box with faces across eight fixed directions. [`Dop16::EMPTY`] holds nothing and is the neutral
+/// element of [`Dop16::union`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dop16 {
     /// Least projection on each direction, metres (times the direction's length).
@@ -27,8 +27,8 @@ impl Dop16 {
     pub const EMPTY: Dop16 =
         Dop16 { min: [f32::INFINITY; N_DIRECTIONS], max: [f32::NEG_INFINITY; N_DIRECTIONS] };
 
-    /// Holds the points, and whatever lies between them. Give a triangle's corners at both ends of a step
-    /// for all it sweeps when its corners move straight.
+    /// The box of some points and their convex hull. For the sweep of a triangle whose corners move straight, pass its
+    /// corners at both ends of the step.
     pub fn around(points: impl IntoIterator<Item = DVec3>) -> Dop16 {
         let (mut min, mut max) = ([f64::INFINITY; N_DIRECTIONS], [f64::NEG_INFINITY; N_DIRECTIONS]);
         let mut any = false;
@@ -42,27 +42,27 @@ impl Dop16 {
         if any { Dop16 { min: min.map(below), max: max.map(above) } } else { Dop16::EMPTY }
     }
 
-    /// Holds no point.
+    /// Returns true if the box holds no point.
     pub fn is_empty(&self) -> bool {
         // Negated, so that NaN in any direction makes it empty.
         !(0..N_DIRECTIONS).all(|d| self.min[d] <= self.max[d])
     }
 
-    /// The smallest of its kind that holds both.
+    /// The smallest k-DOP that holds both.
     pub fn union(&self, other: &Dop16) -> Dop16 {
-        // A comparison and not f32::min, which also minds NaN: it compiles to one wide instruction.
+        // A comparison and not f32::min, which also handles NaN: it compiles to one wide instruction.
         let least = |d: usize| if other.min[d] < self.min[d] { other.min[d] } else { self.min[d] };
         let most = |d: usize| if other.max[d] > self.max[d] { other.max[d] } else { self.max[d] };
         Dop16 { min: std::array::from_fn(least), max: std::array::from_fn(most) }
     }
 
-    /// Holds every point within `margin` metres of this box.
+    /// A box that holds every point within `margin` metres of this box.
     pub fn grown(&self, margin: f64) -> Dop16 {
         if self.is_empty() {
             return *self;
         }
         debug_assert!(margin >= 0.0, "margin {margin} m");
-        // Diagonal directions have length sqrt(2), and so have their intervals' margins.
+        // Diagonal directions have length sqrt(2), and so have the margins of their intervals.
         let m = |d: usize| if d < 3 { margin } else { margin * SQRT_2 };
         Dop16 {
             min: std::array::from_fn(|d| below(f64::from(self.min[d]) - m(d))),
@@ -70,15 +70,15 @@ impl Dop16 {
         }
     }
 
-    /// No direction separates them; touching counts.
+    /// Returns true if no direction separates the boxes; touching boxes overlap.
     pub fn overlaps(&self, other: &Dop16) -> bool {
-        // Without early exit, so that it compiles to wide comparisons.
+        // No early exit, so that it compiles to wide comparisons.
         (0..N_DIRECTIONS).fold(true, |all, d| {
             all & (self.min[d] <= other.max[d]) & (other.min[d] <= self.max[d])
         })
     }
 
-    /// Every point of `other` is in this box.
+    /// Returns true if every point of `other` is in this box.
     pub fn contains(&self, other: &Dop16) -> bool {
         other.is_empty()
             || (0..N_DIRECTIONS).all(|d| self.min[d] <= other.min[d] && other.max[d] <= self.max[d])
@@ -91,14 +91,14 @@ impl Dop16 {
     }
 }
 
-/// A point along the eight directions.
+/// Projections of a point on the eight directions.
 fn projections(p: DVec3) -> [f64; N_DIRECTIONS] {
     [p.x, p.y, p.z, p.x + p.y, p.x + p.z, p.y + p.z, p.x - p.y, p.x - p.z]
 }
 
 fn below(along: f64) -> f32 {
     let nearest = along as f32;
-    // The least normal number is added for values near 0, whose share would be none.
+    // The least normal number is added for values near 0, whose share would vanish.
     nearest - (nearest.abs() * KDOP_OUTWARD + f32::MIN_POSITIVE)
 }
 

@@ -1,45 +1,45 @@
-//! Arithmetic in `f32` without branches and without care for NaN, so that eight lanes go side by side.
+//! Arithmetic in `f32` without branches and without NaN handling, so that eight lanes vectorise.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use glam::Vec3;
 
-/// Four lanes to an instruction, though the processor could take eight.
+/// Disables AVX2: four lanes to an instruction, even if the processor could take eight.
 static NARROW: AtomicBool = AtomicBool::new(false);
 
-/// Numbers side by side; one wide pass over them costs little more than over one.
+/// Number of lanes; one wide pass over them costs little more than a pass over one.
 pub const LANES: usize = 8;
 
-/// Whether searches use AVX2, eight lanes to an instruction: the processor has it, and [`use_narrow`] was not called.
-/// Two relaxed loads.
+/// Returns true if searches use AVX2, eight lanes to an instruction: the processor has it, and [`use_narrow`] was not
+/// called. Two relaxed loads.
 #[inline(always)]
 pub fn are_wide() -> bool {
     #[cfg(target_arch = "x86_64")]
     let has_avx2 = is_x86_feature_detected!("avx2");
     #[cfg(not(target_arch = "x86_64"))]
     let has_avx2 = false;
-    // Relaxed: both ways find the same, so it does not matter when a thread sees the switch.
+    // Relaxed: both code paths give identical results, so the time at which a thread sees the switch does not matter.
     has_avx2 && !NARROW.load(Relaxed)
 }
 
-/// From now on this process uses the instructions that every processor has. Searches take longer and find the same.
+/// Restricts this process to the instructions that every processor has. Searches take longer, with identical results.
 pub fn use_narrow() {
     NARROW.store(true, Relaxed);
 }
 
-/// The lane of the least.
+/// Lane of the least number.
 #[inline(always)]
 pub fn least_lane(lanes: &[f32; LANES]) -> usize {
     (1..LANES).fold(0, |least, lane| if lanes[lane] < lanes[least] { lane } else { least })
 }
 
-/// One instruction, unlike `f32::min`, which looks for NaN. The second when either is NaN.
+/// The lesser of two; the second if either is NaN. One instruction, unlike `f32::min`, which handles NaN.
 #[inline(always)]
 pub fn lesser(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
 
-/// The greater of two; the second when either is NaN.
+/// The greater of two; the second if either is NaN.
 #[inline(always)]
 pub fn greater(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
@@ -64,7 +64,7 @@ pub fn cross(a: Vec3, b: Vec3) -> Vec3 {
     Vec3::new(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 }
 
-/// Asks memory for all of a value, so that waits overlap.
+/// Prefetches the memory of a whole value, so that waits overlap.
 #[inline(always)]
 pub fn prefetch<T>(at: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -78,5 +78,5 @@ pub fn prefetch<T>(at: &T) {
     }
 }
 
-/// Bytes.
+/// Size of a cache line in bytes.
 const CACHE_LINE: usize = 64;

@@ -1,8 +1,7 @@
 //! An indexed triangle mesh that can be deformed and cut.
 //!
-//! Ids are stable: a removed triangle leaves a hole in the numbering, and its id is not used again.
-//! Each vertex knows its triangles through lists of corners threaded through one array, so neighbours
-//! are found and edited locally.
+//! Ids are stable: a removed triangle leaves a hole in the numbering, and its id is not used again. The triangles at
+//! each vertex are in lists of corners threaded through one array, so neighbours are found and edited locally.
 
 pub mod boundary;
 pub mod cap;
@@ -26,25 +25,25 @@ use super::Aabb;
 use hubs::Hubs;
 use seams::Seams;
 
-/// Names a triangle of a mesh. A corner is `3 * triangle + k`.
+/// Id of a triangle of a mesh. A corner is `3 * triangle + k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TriangleId(pub u32);
 
-/// Vertices and triangles as they came from a file or the wire, unchecked.
+/// Unchecked vertices and triangles, as read from a file or the wire.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeshData {
     /// In the sender's unit.
     pub positions: Vec<Vec3>,
-    /// Vertex numbers from 0; three times `u32::MAX` where a triangle was removed.
+    /// Vertex numbers from 0; three times `u32::MAX` for a removed triangle.
     pub triangles: Vec<[u32; 3]>,
 }
 
-/// Triangles over shared vertices, with the triangles around each vertex at hand.
+/// Triangles over shared vertices, with an index of the triangles around each vertex.
 #[derive(Clone, Debug)]
 pub struct TriangleMesh {
     positions: Vec<Vec3>,
     triangles: Vec<[u32; 3]>,
-    // Lists threaded through one array, and not a list for each vertex: a cut changes three words a corner and
+    // Lists threaded through one array instead of a list for each vertex: a cut changes three words a corner and
     // allocates nothing.
     first_corner: Vec<u32>,
     next_corner: Vec<u32>,
@@ -54,14 +53,14 @@ pub struct TriangleMesh {
 }
 
 const NO_CORNER: u32 = u32::MAX;
-// Marked in the triangle itself: a list of holes would have to be asked at each access.
+// Marked in the triangle itself: a list of holes would have to be searched at each access.
 pub(crate) const REMOVED: [u32; 3] = [u32::MAX; 3];
 
 impl TriangleMesh {
-    /// Ids are places in `data`, where a removed triangle leaves a hole.
+    /// Builds a mesh. Ids are indices into `data`, in which a removed triangle leaves a hole.
     ///
     /// # Panics
-    /// When a triangle names a vertex that is not there.
+    /// Panics if a triangle names a vertex that does not exist.
     pub fn new(data: MeshData) -> TriangleMesh {
         let n_triangles = data.triangles.len();
         let n_live = data.triangles.iter().filter(|t| **t != REMOVED).count();
@@ -74,9 +73,9 @@ impl TriangleMesh {
             hubs: Hubs::default(),
             seams: Seams::default(),
         };
-        // From the back, so that each vertex lists its corners in ascending order.
+        // Filled from the back, so that each vertex lists its corners in ascending order.
         for t in (0..n_triangles as u32).rev() {
-            // In one order, so that sums over a ring are the same on every machine.
+            // A fixed order makes sums over a ring identical on every machine.
             if mesh.triangles[t as usize] != REMOVED {
                 mesh.link_corners(TriangleId(t));
             }
@@ -84,17 +83,17 @@ impl TriangleMesh {
         mesh
     }
 
-    /// What [`TriangleMesh::new`] makes the same mesh of.
+    /// Returns data from which [`TriangleMesh::new`] builds an equal mesh.
     pub fn data(&self) -> MeshData {
         MeshData { positions: self.positions.clone(), triangles: self.triangles.clone() }
     }
 
-    /// All vertices, those without a triangle included: `[n_vertices]`.
+    /// Positions of all vertices, those without a triangle included: `[n_vertices]`.
     pub fn positions(&self) -> &[Vec3] {
         &self.positions
     }
 
-    /// What it has allocated, room to grow included.
+    /// Bytes allocated, spare capacity included.
     pub fn heap_bytes(&self) -> usize {
         let TriangleMesh { positions, triangles, first_corner, next_corner, hubs, seams, .. } =
             self;
@@ -105,59 +104,58 @@ impl TriangleMesh {
             + seams.heap_bytes()
     }
 
-    /// Triangles that are there.
+    /// Number of triangles that exist.
     pub fn n_triangles(&self) -> usize {
         self.n_live
     }
 
-    /// One more than the greatest triangle id ever given.
+    /// Exclusive end of the triangle ids ever given.
     pub fn triangle_id_end(&self) -> u32 {
         self.triangles.len() as u32
     }
 
-    /// The triangle's vertices, or `None` when the id is unknown or removed.
+    /// The triangle's vertices, or `None` if the id is unknown or removed.
     pub fn get(&self, t: TriangleId) -> Option<[u32; 3]> {
         self.triangles.get(t.0 as usize).copied().filter(|v| *v != REMOVED)
     }
 
-    /// The vertices of a triangle that is there.
+    /// The vertices of an existing triangle.
     pub fn vertices(&self, t: TriangleId) -> [u32; 3] {
         let v = self.triangles[t.0 as usize];
         debug_assert!(v != REMOVED, "triangle {t:?} was removed");
         v
     }
 
-    /// The triangle's corners, exact.
+    /// The triangle's exact corners.
     pub fn triangle(&self, t: TriangleId) -> [DVec3; 3] {
         let [a, b, c] = self.vertices(t);
         [self.position(a), self.position(b), self.position(c)]
     }
 
-    /// One vertex, exact.
+    /// Exact position of one vertex.
     pub fn position(&self, v: u32) -> DVec3 {
         self.positions[v as usize].as_dvec3()
     }
 
-    /// The triangle's corners as they are stored.
+    /// The triangle's corners in stored precision.
     pub fn corners(&self, t: TriangleId) -> [Vec3; 3] {
         let [a, b, c] = self.vertices(t);
         [self.positions[a as usize], self.positions[b as usize], self.positions[c as usize]]
     }
 
-    /// The triangle's box, exact.
+    /// The triangle's exact box.
     pub fn triangle_box(&self, t: TriangleId) -> Aabb {
         Aabb::of_points(self.vertices(t).map(|v| self.positions[v as usize]))
     }
 
-    /// Ids of the triangles that are there, ascending.
+    /// Ids of the existing triangles, ascending.
     pub fn triangle_ids(&self) -> impl Iterator<Item = TriangleId> + '_ {
         (0..self.triangle_id_end())
             .map(TriangleId)
             .filter(|t| self.triangles[t.0 as usize] != REMOVED)
     }
 
-    /// The corners at a vertex as (triangle, which of its three). A triangle that names the vertex twice
-    /// is given twice.
+    /// Corners at a vertex as (triangle, corner number in it). A triangle that names the vertex twice appears twice.
     pub fn ring(&self, v: u32) -> impl Iterator<Item = (TriangleId, usize)> + '_ {
         let some = |c: u32| (c != NO_CORNER).then_some(c);
         std::iter::successors(some(self.first_corner[v as usize]), move |&c| {
@@ -166,33 +164,34 @@ impl TriangleMesh {
         .map(|c| (TriangleId(c / 3), (c % 3) as usize))
     }
 
-    /// The vertex that stands for `v` and all that seams join it with (`seam_search`): the least of them.
+    /// Representative of `v` and all vertices that seams join with it (`seam_search`): the least of them.
     pub fn joined(&self, v: u32) -> u32 {
         self.seams.least(v)
     }
 
-    /// The triangle's vertices by what stands for each: across a seam triangles have these in common.
+    /// Representatives of the triangle's vertices: triangles share these across a seam.
     pub fn joined_vertices(&self, t: TriangleId) -> [u32; 3] {
         self.vertices(t).map(|v| self.seams.least(v))
     }
 
-    /// [`TriangleMesh::ring`] of a vertex and all that seams join it with, from whichever of them it is asked.
+    /// As [`TriangleMesh::ring`], but of a vertex and all vertices that seams join with it, in one order for all of
+    /// them.
     pub fn around(&self, v: u32) -> impl Iterator<Item = (TriangleId, usize)> + '_ {
         self.seams.members(v).flat_map(|v| self.ring(v))
     }
 
-    /// Whether seams join the same vertices as in another state of the mesh. O(n) where they join any.
+    /// Returns true if seams join the vertices exactly as in another state of the mesh. O(n) if they join any.
     pub fn has_seams_of(&self, other: &TriangleMesh) -> bool {
         self.seams.are_those_of(&other.seams)
     }
 
-    /// Whether seams join any vertices.
+    /// Returns true if seams join any vertices.
     pub fn has_seams(&self) -> bool {
         !self.seams.is_empty()
     }
 
-    /// The triangles at an edge on both sides of a seam, in the order of [`TriangleMesh::around`] the first vertex; one that
-    /// names that vertex twice is given twice.
+    /// Triangles at an edge on both sides of a seam, in the order of [`TriangleMesh::around`] the first vertex; a
+    /// triangle that names that vertex twice appears twice.
     pub fn at_edge(&self, v: u32, w: u32) -> impl Iterator<Item = TriangleId> + '_ {
         let [v, w] = [v, w].map(|v| self.joined(v));
         let noted = self.hubs.at_edge(v, w);
@@ -201,12 +200,12 @@ impl TriangleMesh {
         noted.into_iter().flatten().map(|(_, t)| TriangleId(*t)).chain(walked.into_iter().flatten())
     }
 
-    /// Whether a vertex has more than [`VALENCE_MAX`](hubs::VALENCE_MAX) triangles about it.
+    /// Returns true if a vertex has more than [`VALENCE_MAX`](hubs::VALENCE_MAX) triangles around it.
     pub fn is_hub(&self, v: u32) -> bool {
         self.around(v).nth(hubs::VALENCE_MAX).is_some()
     }
 
-    /// The box of all vertices that a triangle uses.
+    /// Box of all vertices that a triangle uses.
     pub fn used_box(&self) -> Aabb {
         self.triangle_ids().fold(Aabb::EMPTY, |b, t| b.union(&self.triangle_box(t)))
     }
@@ -223,31 +222,31 @@ impl TriangleMesh {
         if self.n_live == 0 { 0.0 } else { sum / (3 * self.n_live) as f64 }
     }
 
-    /// Puts a vertex elsewhere.
+    /// Moves a vertex to a new position.
     pub fn move_vertex(&mut self, v: u32, to: Vec3) {
         debug_assert!(to.is_finite(), "vertex {v} to {to}");
         self.positions[v as usize] = to;
         self.hubs.is_moved = true;
     }
 
-    /// Puts all vertices elsewhere: `[n_vertices]`.
+    /// Moves all vertices: `to` is `[n_vertices]`.
     pub fn move_all(&mut self, to: &[Vec3]) {
         debug_assert!(to.iter().all(|p| p.is_finite()), "a place that is not finite");
         self.positions.copy_from_slice(to);
         self.hubs.is_moved = true;
     }
 
-    /// Adds a vertex without triangles and names it.
+    /// Adds a vertex without triangles and returns its number.
     pub fn add_vertex(&mut self, at: Vec3) -> u32 {
         self.positions.push(at);
         self.first_corner.push(NO_CORNER);
         (self.positions.len() - 1) as u32
     }
 
-    /// Adds a triangle and names it.
+    /// Adds a triangle and returns its id.
     ///
     /// # Panics
-    /// When it names a vertex that is not there.
+    /// Panics if it names a vertex that does not exist.
     pub fn add_triangle(&mut self, vertices: [u32; 3]) -> TriangleId {
         let t = TriangleId(self.triangle_id_end());
         self.triangles.push(vertices);
@@ -270,7 +269,7 @@ impl TriangleMesh {
         self.n_live -= 1;
     }
 
-    /// Checks that every corner is listed once at its vertex and nowhere else.
+    /// Asserts that every corner is listed once at its vertex and nowhere else.
     pub fn assert_well_formed(&self) {
         let mut n_listed = 0;
         for v in 0..self.positions.len() as u32 {
@@ -297,7 +296,7 @@ impl TriangleMesh {
     fn unlink_corner(&mut self, corner: u32, v: u32) {
         let next = self.next_corner[corner as usize];
         let mut at = self.first_corner[v as usize];
-        // The list is followed from its head, as it is singly linked: rings are short.
+        // The singly linked list is followed from its head: rings are short.
         if at == corner {
             self.first_corner[v as usize] = next;
             return;

@@ -1,4 +1,4 @@
-//! Oriented boxes, and whether two of them meet: the 15-axis test.
+//! Oriented boxes and the 15-axis overlap test.
 
 use glam::{DMat3, DVec3};
 
@@ -7,7 +7,7 @@ use super::{
     tolerance::{FRAME_ROUNDING, PARALLEL_AXES_SLACK},
 };
 
-/// A box by its centre, unit axes as columns and half edges, metres.
+/// A box given by its centre, unit axes as columns and half edges, metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Obb {
     /// Midpoint.
@@ -19,8 +19,8 @@ pub struct Obb {
 }
 
 impl Obb {
-    /// False only when the boxes are apart, given how the other's frame lies in this one's; `error` bounds how
-    /// far off its place a point carried along is, metres.
+    /// Returns false only if the boxes are apart; `this_from_other` maps the other's frame to this one's. `error`
+    /// bounds the distance of a mapped point from its true position, metres.
     pub fn may_meet(&self, other: &Obb, this_from_other: &Pose, error: f64) -> bool {
         let to_own = self.axes.transpose();
         let rotation = to_own * this_from_other.rotation * other.axes;
@@ -31,9 +31,8 @@ impl Obb {
     }
 }
 
-/// Gottschalk, Lin, Manocha 1996: own axes, the other's, and their nine cross products. `r` has B's axes in
-/// A's frame as columns, `t` B's centre; `a` and `b` are half edges, and no place is off by more than
-/// `rounding`.
+/// Gottschalk, Lin, Manocha 1996: own axes, the other's, and their nine cross products. The columns of `r` are B's axes
+/// in A's frame, `t` is B's centre; `a` and `b` are half edges, and no position is off by more than `rounding`.
 pub(super) fn separated(r: &DMat3, t: DVec3, a: DVec3, b: DVec3, rounding: f64) -> bool {
     debug_assert!(a.min_element() >= 0.0 && b.min_element() >= 0.0, "{a}, {b}");
     debug_assert!(rounding >= 0.0, "{rounding} m");
@@ -49,7 +48,7 @@ pub(super) fn separated(r: &DMat3, t: DVec3, a: DVec3, b: DVec3, rounding: f64) 
     if (on_b.abs() - b - abs.transpose() * a).cmpgt(DVec3::splat(rounding)).any() {
         return true;
     }
-    // The nine cross products last: where boxes are apart, a face's normal mostly tells.
+    // The nine cross products come last: if boxes are apart, a face's normal mostly separates them.
     (0..3).any(|i| {
         let (j, k) = ((i + 1) % 3, (i + 2) % 3);
         (0..3).any(|m| {
@@ -82,7 +81,7 @@ mod tests {
         assert!(!own.may_meet(&at(DVec3::new(2.1, 0.0, 0.0)), &Pose::IDENTITY, 0.0));
         assert!(!own.may_meet(&at(DVec3::new(0.0, 0.0, 1e-3)), &Pose::IDENTITY, 0.0), "flat boxes");
         assert!(own.may_meet(&at(DVec3::new(0.0, 0.0, 1e-3)), &Pose::IDENTITY, 2e-3));
-        // Corner towards edge: no face's normal tells them apart, a cross product of edges does.
+        // Corner towards edge: no face's normal separates them, but a cross product of edges does.
         let thin = Obb { half: DVec3::new(1.0, 0.01, 0.01), ..at(DVec3::ZERO) };
         let mut pose = turn(0.9);
         pose.translation = thin.axes.x_axis.cross(pose.rotation.x_axis).normalize() * 0.05;

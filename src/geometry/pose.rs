@@ -1,4 +1,4 @@
-//! Rigid transforms, named `to_from`: `scene_from_tool.point(p)` takes a tool point to the scene.
+//! Rigid transforms, named `to_from`: `scene_from_tool.point(p)` maps a tool point to the scene.
 
 use glam::{DMat3, DQuat, DVec3};
 use serde::{Deserialize, Serialize};
@@ -18,26 +18,26 @@ impl Pose {
     /// Maps every point to itself.
     pub const IDENTITY: Pose = Pose { rotation: DMat3::IDENTITY, translation: DVec3::ZERO };
 
-    /// From a unit quaternion; `None` when |1 - norm| exceeds [`QUATERNION_NORM_SLACK`].
+    /// Pose from a unit quaternion; `None` if |1 - norm| exceeds [`QUATERNION_NORM_SLACK`].
     pub fn new(rotation: DQuat, translation: DVec3) -> Option<Pose> {
         let norm = rotation.length();
         let near_unit = (norm - 1.0).abs() <= QUATERNION_NORM_SLACK;
-        // Divided by its norm, because a rotation that is only nearly one would scale what it carries.
+        // Divided by its norm, because a rotation that is not exactly unit would scale the mapped points.
         near_unit.then(|| Pose { rotation: DMat3::from_quat(rotation / norm), translation })
     }
 
-    /// A point in the frame mapped to.
+    /// Maps a point to the target frame.
     pub fn point(&self, p: DVec3) -> DVec3 {
         self.rotation * p + self.translation
     }
 
-    /// A triangle in the frame mapped to.
+    /// Maps a triangle to the target frame.
     #[inline(always)]
     pub fn triangle(&self, [a, b, c]: &[DVec3; 3]) -> [DVec3; 3] {
         [self.point(*a), self.point(*b), self.point(*c)]
     }
 
-    /// A direction in the frame mapped to.
+    /// Maps a direction to the target frame.
     pub fn vector(&self, v: DVec3) -> DVec3 {
         self.rotation * v
     }
@@ -57,7 +57,7 @@ impl Pose {
         }
     }
 
-    /// The box, in the frame mapped to, of everything in `b`.
+    /// Box, in the target frame, of everything in `b`.
     pub fn aabb(&self, b: &Aabb) -> Aabb {
         if b.is_empty() { Aabb::EMPTY } else { Aabb::around(b.corners().map(|c| self.point(c))) }
     }

@@ -1,4 +1,4 @@
-//! Principal axes of a cloud of points.
+//! Principal axes of a point cloud.
 
 use glam::{DMat3, DVec3};
 
@@ -19,14 +19,14 @@ pub fn principal_axes(points: &[DVec3]) -> DMat3 {
     let (values, vectors) = eigen_symmetric(c);
     let mut order = [0, 1, 2];
     order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
-    // The third from the other two, so that the frame is right-handed whatever signs Jacobi's method has found.
+    // The third axis follows from the other two, so that the frame is right-handed for any signs from Jacobi's method.
     let (first, second) = (vectors[order[0]], vectors[order[1]]);
     DMat3::from_cols(first, second, first.cross(second))
 }
 
 /// Jacobi rotations: (eigenvalues, unit eigenvectors). Converges quadratically; 3 x 3 needs few sweeps.
 fn eigen_symmetric(mut c: [[f64; 3]; 3]) -> ([f64; 3], [DVec3; 3]) {
-    // A bound for points with NaN: what is off the diagonal then never compares as small.
+    // A limit for points with NaN: the off-diagonal part then never compares as small.
     const SWEEPS_MAX: usize = 32;
     let mut v = DMat3::IDENTITY.to_cols_array_2d();
     for _ in 0..SWEEPS_MAX {
@@ -35,12 +35,12 @@ fn eigen_symmetric(mut c: [[f64; 3]; 3]) -> ([f64; 3], [DVec3; 3]) {
             break;
         }
         for (p, q) in [(0, 1), (0, 2), (1, 2)] {
-            // Nothing to turn, and theta would be infinite or NaN.
+            // No rotation is needed, and theta would be infinite or NaN.
             if c[p][q] == 0.0 {
                 continue;
             }
             let theta = (c[q][q] - c[p][p]) / (2.0 * c[p][q]);
-            // The smaller of two angles that do it: rotations then converge.
+            // The smaller of two possible angles: rotations then converge.
             let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
             let cos = 1.0 / (t * t + 1.0).sqrt();
             let sin = t * cos;

@@ -1,19 +1,19 @@
-//! Numbers as messages for people have them.
+//! Formats numbers in messages for people.
 
 use std::fmt;
 
-/// Shown with six significant digits: `0.1` where an `f32` that became an `f64` is 0.10000000149011612.
+/// Displayed with six significant digits: `0.1` instead of 0.10000000149011612 for an `f32` that became an `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShortNumber(pub f64);
 
-/// Beyond these powers of ten a number is told by its exponent.
+/// Outside this range of powers of ten a number is written with an exponent.
 const EXPONENTS_PLAIN: std::ops::RangeInclusive<i32> = -5..=7;
 /// Digits after the first.
 const DIGITS: usize = 5;
 
 impl fmt::Display for ShortNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rounded once, by the formatter, and read back: the shortest form of that is what it is called.
+        // Rounded once, by the formatter, and read back: the shortest form of the result is displayed.
         let rounded: f64 = format!("{:.DIGITS$e}", self.0).parse().unwrap_or(self.0);
         let is_plain = rounded == 0.0
             || !rounded.is_finite()

@@ -1,29 +1,29 @@
-//! Inside or outside: the one place where the side of a point is decided.
+//! Inside or outside: the single module that decides the side of a point.
 
 use glam::DVec3;
 
 use super::{direction::direction, mesh::pseudonormal::Pseudonormal, winding::Winding};
 
-/// On which side of a surface a point is.
+/// Side of a surface that a point is on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Side {
-    /// The surface encloses the point.
+    /// True if the surface encloses the point.
     pub inside: bool,
     /// 0 (the side is a guess) to 1.
     pub certainty: f64,
 }
 
-/// What tells the side of a point.
+/// Evidence that decides the side of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SideWitness {
-    /// At the closest feature.
+    /// Pseudonormal at the closest feature.
     Normal(Pseudonormal),
-    /// Around the point, where the surface is open or has several bodies.
+    /// Winding number around the point, if the surface is open or has several bodies.
     Winding(Winding),
 }
 
 impl Side {
-    /// Of a point that is `away` from the closest point of the surface, metres. `closed`: see [`Winding::inside`].
+    /// Side of a point that is `away` from the closest point of the surface, metres. `closed`: see [`Winding::inside`].
     #[inline]
     pub fn of(away: DVec3, witness: &SideWitness, closed: bool) -> Side {
         let (inside, certainty) = match witness {
@@ -42,11 +42,11 @@ impl Side {
         if self.inside { -1.0 } else { 1.0 }
     }
 
-    /// Unit direction out of the surface at the closest point; the feature's normal where the point is on the surface.
+    /// Unit direction out of the surface at the closest point; the feature's normal if the point is on the surface.
     #[inline]
     pub fn outwards(&self, away: DVec3, normal: impl FnOnce() -> Pseudonormal) -> DVec3 {
-        // A point within rounding of the surface has no direction of its own, and the normal is the limit of those
-        // of the points about it.
+        // A point within rounding of the surface has no direction of its own, and the normal is the limit of the
+        // directions of the points around it.
         direction(away).map_or_else(|| normal().direction, |d| d * self.sign())
     }
 }

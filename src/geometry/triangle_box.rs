@@ -1,10 +1,10 @@
-//! Whether a triangle meets a box: the 13-axis separating axis test.
+//! Overlap of a triangle and a box: the 13-axis separating axis test.
 
 use glam::DVec3;
 
 use super::tolerance::PROJECTION_ROUNDING;
 
-/// False only when the closed triangle and the closed box (by centre and half edges) are apart by more than
+/// Returns false only if the closed triangle and the closed box (by centre and half edges) are apart by more than
 /// rounding: 3 face normals of the box, the triangle's normal, 9 cross products of edges.
 pub fn triangle_meets_box(triangle: &[DVec3; 3], centre: DVec3, half: DVec3) -> bool {
     let [a, b, c] = triangle.map(|v| v - centre);
@@ -15,7 +15,7 @@ pub fn triangle_meets_box(triangle: &[DVec3; 3], centre: DVec3, half: DVec3) -> 
         let reach = half.dot(axis.abs()) + PROJECTION_ROUNDING * scale * axis.abs().element_sum();
         p[0].min(p[1]).min(p[2]) > reach || p[0].max(p[1]).max(p[2]) < -reach
     };
-    // Box faces first: they separate most, and cost least.
+    // Box faces come first: they separate most pairs, and cost least.
     let crosses = edges.iter().flat_map(|e| DVec3::AXES.map(|axis| axis.cross(*e)));
     !DVec3::AXES.into_iter().chain([edges[0].cross(edges[1])]).chain(crosses).any(separated)
 }

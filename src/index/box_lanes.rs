@@ -1,4 +1,4 @@
-//! Boxes side by side, and the lanes that a test leaves.
+//! Boxes in lanes, and the set of lanes that pass a test.
 
 use glam::Vec3;
 
@@ -7,10 +7,10 @@ use crate::geometry::{
     lanes::{LANES, greater, lesser},
 };
 
-/// One number of eight boxes or triangles.
+/// A number for each of eight boxes or triangles.
 pub(super) type Lane = [f32; LANES];
 
-/// Boxes side by side, so that one pass tests them all. Unused lanes hold [`Aabb::EMPTY`] or NaN.
+/// Boxes in lanes, so that one pass tests them all. Unused lanes hold [`Aabb::EMPTY`] or NaN.
 #[derive(Clone, Debug)]
 pub(super) struct BoxLanes {
     pub(super) min: [Lane; 3],
@@ -33,7 +33,7 @@ impl BoxLanes {
         }
     }
 
-    /// The union of all boxes.
+    /// Union of all boxes.
     #[inline(always)]
     pub(super) fn union(&self) -> Aabb {
         let BoxLanes { min: [x, y, z], max } = self;
@@ -42,7 +42,7 @@ impl BoxLanes {
         Aabb { min, max: Vec3::new(most(x), most(y), most(z)) }
     }
 
-    /// The lane whose box grows least, by its three sides, when it takes in `b`; the smaller box of two. Empty boxes
+    /// Lane whose box grows least, by its three sides, when it takes in `b`; the smaller box among equals. Empty boxes
     /// come last.
     pub(super) fn least_growth(&self, b: &Aabb) -> usize {
         let mut growths = [(f32::INFINITY, f32::INFINITY); LANES];
@@ -56,7 +56,7 @@ impl BoxLanes {
         (1..LANES).fold(0, |least, lane| if growths[lane] < growths[least] { lane } else { least })
     }
 
-    /// The lanes whose boxes overlap `b`.
+    /// Lanes whose boxes overlap `b`.
     #[inline(always)]
     pub(super) fn overlapping(&self, b: &Aabb) -> LaneSet {
         let mut overlaps = [true; LANES];
@@ -69,8 +69,8 @@ impl BoxLanes {
         LaneSet::of(|lane| overlaps[lane])
     }
 
-    /// Squared distance of each box to `to`, each axis lessened by `slack` so that rounding never makes it
-    /// too large; infinite for empty boxes and for nothing else.
+    /// Squared distance of each box to `to`, each axis lessened by `slack` so that rounding never makes it too large;
+    /// infinite for empty boxes and only for these.
     #[inline(always)]
     pub(super) fn distances_squared(&self, to: &Aabb, slack: f32) -> Lane {
         debug_assert!(slack >= 0.0, "slack {slack}");
@@ -83,7 +83,7 @@ impl BoxLanes {
             };
             let (x, y, z) = (gap(0), gap(1), gap(2));
             let sum = lesser(x * x + y * y + z * z, f32::MAX);
-            // Infinity is kept for lanes without a box: a box that overflows is f32::MAX away and still found.
+            // Infinity is reserved for lanes without a box: a box that overflows is f32::MAX away and still found.
             let used = min[0][lane] <= max[0][lane];
             bounds[lane] = if used { tagged(sum, lane) } else { f32::INFINITY };
         }
@@ -91,13 +91,13 @@ impl BoxLanes {
     }
 }
 
-/// A bound, never more, that has its lane's number in its last bits: so the least of eight says where it is.
+/// Replaces the last bits of a bound by its lane's number: the least of eight then names its lane.
 #[inline(always)]
 pub(super) fn tagged(bound: f32, lane: usize) -> f32 {
     f32::from_bits(bound.to_bits() & !(LANES as u32 - 1) | lane as u32)
 }
 
-/// Some of the lanes, a byte each: packed so by a few wide instructions.
+/// A set of lanes, a byte for each: a few wide instructions pack it.
 #[derive(Clone, Copy)]
 pub(super) struct LaneSet(u64);
 
@@ -107,16 +107,16 @@ impl LaneSet {
         LaneSet(u64::from_le_bytes(std::array::from_fn(|lane| u8::from(is_in(lane)))))
     }
 
-    /// Only the first lanes.
+    /// Keeps only the first `n` lanes.
     #[inline(always)]
     pub(super) fn first(self, n: usize) -> LaneSet {
         debug_assert!(n <= LANES, "{n} lanes");
         LaneSet(if n < LANES { self.0 & ((1 << (8 * n)) - 1) } else { self.0 })
     }
 
-    /// Those for which `is_in` holds too.
+    /// Keeps only the lanes for which `is_in` holds.
     pub(super) fn only(self, is_in: impl Fn(usize) -> bool) -> LaneSet {
-        // The cheap test goes first over all lanes; only what passes pays for the closure.
+        // The cheap test comes first over all lanes; only lanes that pass it cost a call of the closure.
         let out = self.filter(|lane| !is_in(*lane)).map(|lane| 1 << (8 * lane));
         LaneSet(self.0 & !out.fold(0, |out, byte| out | byte))
     }
@@ -125,7 +125,7 @@ impl LaneSet {
 impl Iterator for LaneSet {
     type Item = usize;
 
-    /// The lowest lane, which is taken out.
+    /// Removes and returns the lowest lane.
     #[inline(always)]
     fn next(&mut self) -> Option<usize> {
         let lowest = (self.0 != 0).then(|| self.0.trailing_zeros() as usize / 8);
@@ -134,16 +134,16 @@ impl Iterator for LaneSet {
     }
 }
 
-/// The least of eight numbers, or infinity; NaN is none.
+/// Least of eight numbers, or infinity; ignores NaN.
 #[inline(always)]
 pub(super) fn least(of: &Lane) -> f32 {
-    // A tree of three steps, and not eight in a row, so that the processor does them side by side.
+    // A tree of three steps instead of eight in a row, so that the processor runs them in parallel.
     let [a, b, c, d, e, f, g, h] = *of;
     let l = |a, b| lesser(a, lesser(b, f32::INFINITY));
     lesser(lesser(l(a, e), l(c, g)), lesser(l(b, f), l(d, h)))
 }
 
-/// The greatest of eight numbers, or negative infinity; NaN is none.
+/// Greatest of eight numbers, or negative infinity; ignores NaN.
 #[inline(always)]
 pub(super) fn most(of: &Lane) -> f32 {
     let [a, b, c, d, e, f, g, h] = *of;

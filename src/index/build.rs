@@ -1,4 +1,4 @@
-//! Building all lists, or one of them, from triangles in any order.
+//! Builds all lists, or one, from triangles in any order.
 
 use super::{
     lat_lon::{LatLonGrid, LatLonOptions, centroid},
@@ -11,7 +11,7 @@ use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES};
 impl SkipList {
     /// Files every triangle of the mesh. O(n log n).
     pub fn build(mesh: &TriangleMesh, options: &LatLonOptions) -> SkipList {
-        // The grid stays as it is until the list is built anew, so a triangle's cell depends on its centroid alone.
+        // The grid stays fixed until the next build, so a triangle's cell depends on its centroid alone.
         let grid = LatLonGrid::new(mesh, options);
         let mut filed: Vec<(u32, BoxedItem)> = mesh
             .triangle_ids()
@@ -23,7 +23,7 @@ impl SkipList {
             grid,
             lists: vec![CellList { top: END, n_triangles: 0 }; n_cells],
             bounds: Aabb::EMPTY,
-            // With some room for the first cuts, and not twice as much as is needed.
+            // With some spare capacity for the first cuts, but not twice as much as necessary.
             leaves: Vec::with_capacity(filed.len() / (LANES - 1) + n_cells),
             runs: Vec::with_capacity(filed.len() / ((LANES - 1) * (LANES - 2)) + 2 * n_cells),
             root: END,
@@ -35,7 +35,7 @@ impl SkipList {
         };
         let mut filed = filed.as_slice();
         let mut cells = Vec::with_capacity(n_cells);
-        // An empty list is put beside the one before it.
+        // An empty list gets the box of the list before it.
         let mut bounds = Aabb { min: glam::Vec3::ZERO, max: glam::Vec3::ZERO };
         for cell in 0..n_cells as u32 {
             let (own, others) = filed.split_at(filed.partition_point(|(c, _)| *c == cell));
@@ -54,7 +54,7 @@ impl SkipList {
         list
     }
 
-    /// Lays a list anew, of its triangles and some more.
+    /// Rebuilds a list from its triangles and `more`.
     pub(super) fn relay_list(&mut self, list: u32, more: &[TriangleId], mesh: &TriangleMesh) {
         let top = self.lists[list as usize].top;
         let leaves = self.leaves_below(top);
@@ -67,7 +67,7 @@ impl SkipList {
         self.set_top(list, self.lists[list as usize].top, place);
     }
 
-    /// Lays the list of a cell that has none.
+    /// Builds the list of a cell that has none.
     fn lay_list(&mut self, list: u32, items: &mut [BoxedItem], mesh: &TriangleMesh) {
         let fits = |level: &usize| items.len() <= capacity(*level) * LANES;
         let level = (0..LEVELS - 1).find(fits).unwrap_or(LEVELS - 2);
@@ -76,7 +76,7 @@ impl SkipList {
         self.touch_run(top);
     }
 
-    /// A run over all items: triangles, or lists in the table.
+    /// Builds a run over all items: triangles, or lists in the table.
     fn lay(
         &mut self,
         items: &mut [BoxedItem],
@@ -107,13 +107,13 @@ impl SkipList {
         run
     }
 
-    /// Room for ids up to `end`.
+    /// Extends the handles to ids below `end`.
     pub(super) fn reserve_ids(&mut self, end: TriangleId) {
         self.handles.resize(end.0 as usize, Place::NONE);
     }
 }
 
-/// Items below a link of a level at most: triangles, or lists in the table.
+/// Maximum items below a link of a level: triangles, or lists in the table.
 fn capacity(level: usize) -> usize {
     LANES.pow(if level < LEVELS { level + 1 } else { level - LEVELS } as u32)
 }

@@ -1,4 +1,4 @@
-//! Corners of triangles side by side: what a leaf stores of its triangles.
+//! Corners of triangles in lanes: the data of a leaf's triangles.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -13,14 +13,13 @@ use crate::geometry::{
     tolerance::{SINGLE_DISTANCE_ROUNDING as ROUNDING, SINGLE_NORMAL_SQUARED_MIN},
 };
 
-/// The vertices of up to eight triangles, corner by corner.
+/// Vertices of up to eight triangles, corner by corner.
 pub(super) type Vertices = [[u32; LANES]; 3];
 
-/// Corners of up to eight triangles, so that a search reads nothing else. Unused lanes hold NaN, which fails
-/// every comparison.
+/// Corners of up to eight triangles; a search reads nothing else. Unused lanes hold NaN, which fails every comparison.
 #[derive(Clone, Debug)]
-// Corners and not boxes: a search reads nothing else, and one pass bounds eight distances by plane and box, 3.7
-// exact tests for a coherent point instead of 15.8 by boxes alone. Eight and not sixteen lanes: a query touches
+// Corners instead of boxes: a search reads nothing else, and one pass bounds eight distances by plane and box, 3.7
+// exact tests for a coherent point instead of 15.8 by boxes alone. Eight lanes instead of sixteen: a query touches
 // fewer cache lines.
 pub(super) struct Corners([[Lane; 3]; 3]);
 
@@ -43,7 +42,7 @@ impl Corners {
         self.set(lane, &[Vec3::NAN; 3]);
     }
 
-    /// Reads the corners of the first `len` triangles from their vertices, and gives the box of all.
+    /// Reads the corners of the first `len` triangles from their vertices, and returns the box of all.
     #[inline(always)]
     pub(super) fn refill(&mut self, vertices: &Vertices, positions: &[Vec3], len: usize) -> Aabb {
         let unused = UNUSED[len];
@@ -63,9 +62,9 @@ impl Corners {
         bounds.union()
     }
 
-    /// [`Corners::refill`] by whole positions, which are turned into lanes in registers and from there go into both
-    /// leaf and box.
-    // One coordinate at a time, as the compiler does it, is bound by the one port that shuffles: 34 ns a leaf.
+    /// As [`Corners::refill`], but by whole positions, which are transposed to lanes in registers and written from
+    /// there to both leaf and box.
+    // One coordinate at a time, the compiler's choice, is limited by the one port that shuffles: 34 ns a leaf.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     #[inline]
@@ -76,15 +75,15 @@ impl Corners {
         len: usize,
     ) -> Aabb {
         let most = vertices.as_flattened().iter().fold(0, |most, v| most.max(*v));
-        // The last position has nothing behind it that could be read with it.
+        // No position follows the last one, whose read would pass the end.
         if most as usize + 1 >= positions.len() {
             return self.refill(vertices, positions, len);
         }
-        // SAFETY: three numbers and the first of the next position, which is there.
+        // SAFETY: three numbers and the first of the next position, which exists.
         let at = |v: u32| unsafe { _mm_loadu_ps(positions.as_ptr().add(v as usize).cast()) };
-        // SAFETY: eight numbers each.
+        // SAFETY: reads eight numbers each.
         let load = |lane: &[u32; LANES]| unsafe { _mm256_loadu_ps(lane.as_ptr().cast()) };
-        // SAFETY: room for eight numbers.
+        // SAFETY: the lane holds eight numbers.
         let store = |lane: &mut Lane, x| unsafe { _mm256_storeu_ps(lane.as_mut_ptr(), x) };
         let unused = load(&UNUSED[len]);
         let mut low = [_mm256_set1_ps(f32::INFINITY); 3];
@@ -103,7 +102,7 @@ impl Corners {
             for (axis, x) in [x, y, z].into_iter().enumerate() {
                 let x = _mm256_or_ps(x, unused);
                 store(&mut corner[axis], x);
-                // The second where the first is NaN.
+                // The instruction returns the second operand if the first is NaN.
                 low[axis] = _mm256_min_ps(x, low[axis]);
                 high[axis] = _mm256_max_ps(x, high[axis]);
             }
@@ -114,7 +113,7 @@ impl Corners {
         }
     }
 
-    /// The triangles' boxes; NaN in unused lanes.
+    /// Boxes of the triangles; NaN in unused lanes.
     #[inline(always)]
     pub(super) fn boxes(&self) -> BoxLanes {
         let [a, b, c] = &self.0;
@@ -129,9 +128,9 @@ impl Corners {
         boxes
     }
 
-    /// Squared distances to `at` that are never too large, when each coordinate of `at` is off by at most
-    /// `slack`. By the plane of each triangle, and by its box from the foot on that plane: without branches,
-    /// so that lanes go side by side. Infinite in unused lanes and nowhere else.
+    /// Squared distances to `at` that are never too large, if each coordinate of `at` is off by at most `slack`.
+    /// Computed from the plane of each triangle, and from its box and the foot on that plane: without branches, so that
+    /// the lanes vectorise. Infinite in unused lanes and nowhere else.
     #[inline(always)]
     pub(super) fn distances_squared_below(&self, at: Vec3, slack: f32) -> Lane {
         let [a, b, c] = &self.0;
@@ -153,7 +152,7 @@ impl Corners {
     }
 }
 
-/// For each number of triangles the bits that make the other lanes NaN: all lanes are read, without a branch.
+/// For each number of triangles, bits that turn the other lanes into NaN: all lanes are read, without a branch.
 const UNUSED: [[u32; LANES]; LANES + 1] = {
     let mut unused = [[u32::MAX; LANES]; LANES + 1];
     let mut len = 0;
@@ -168,7 +167,7 @@ const UNUSED: [[u32; LANES]; LANES + 1] = {
     unused
 };
 
-/// The least lane, by `lesser`, of each axis.
+/// Least lane, by `lesser`, of each axis.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -182,9 +181,9 @@ fn least_of_each(axes: [__m256; 3], lesser: impl Fn(__m128, __m128) -> __m128) -
     Vec3::new(_mm_cvtss_f32(xy), _mm_cvtss_f32(y), _mm_cvtss_f32(z))
 }
 
-/// From the origin, each of whose coordinates is off by at most `slack`.
+/// Lower bound of the squared distance to the origin, each of whose coordinates is off by at most `slack`.
 ///
-/// A point x of the triangle, the origin's foot q on its plane: |x|^2 = |q|^2 + |x - q|^2, and x - q is no
+/// For a point x of the triangle and the origin's foot q on its plane: |x|^2 = |q|^2 + |x - q|^2, and x - q is no
 /// shorter than q is far from the triangle's box.
 #[inline(always)]
 fn distance_squared_below([a, b, c]: [Vec3; 3], slack: f32) -> f32 {
@@ -193,7 +192,7 @@ fn distance_squared_below([a, b, c]: [Vec3; 3], slack: f32) -> f32 {
     };
     let (lo, hi) = (of_three(lesser), of_three(greater));
     debug_assert!(slack >= 0.0, "slack {slack}");
-    // The farthest that any corner is away, by the sum of its coordinates: an upper bound that needs no root.
+    // Farthest distance of any corner, by the sum of its coordinates: an upper bound that needs no root.
     let far = greater(hi.x, -lo.x) + greater(hi.y, -lo.y) + greater(hi.z, -lo.z);
     let normal = cross(minus(b, a), minus(c, a));
     let (normal_squared, along) = (dot(normal, normal), dot(normal, a));
@@ -201,13 +200,13 @@ fn distance_squared_below([a, b, c]: [Vec3; 3], slack: f32) -> f32 {
     let size = minus(hi, lo);
     // A cross product of two edges is off by their product times the rounding of a coordinate.
     let normal_slack = ROUNDING * dot(size, size);
-    // Lessening each of several perpendicular distances lessens what they make together by as much at least.
+    // Lessening each of several perpendicular distances lessens their combination by at least as much.
     let moved = 2.0 * slack + ROUNDING * far;
     let height =
         (along.abs() - normal_slack * far) / (normal_length + normal_slack) * (1.0 - ROUNDING);
     let height = greater(height - moved, 0.0);
-    // The foot is off by less than the turn of the normal times the distance; times 8, nothing is left of a gap
-    // where a turn of a quarter is possible.
+    // The foot is off by less than the rotation of the normal times the distance; times 8, nothing is left of a gap if
+    // a rotation of a quarter turn is possible.
     let foot = along / normal_squared;
     let moved = moved + 8.0 * far * (normal_slack / normal_length);
     let gap = |lo: f32, hi: f32, foot: f32| greater(greater(lo - foot, foot - hi) - moved, 0.0);
@@ -215,8 +214,8 @@ fn distance_squared_below([a, b, c]: [Vec3; 3], slack: f32) -> f32 {
     let y = gap(lo.y, hi.y, normal.y * foot);
     let z = gap(lo.z, hi.z, normal.z * foot);
     let sum = (height * height + x * x + y * y + z * z) * (1.0 - ROUNDING);
-    // What is not a number is not known.
-    // A triangle without area has no plane to be far from, and a bound of 0 leaves it to the exact test.
+    // NaN is unknown. A triangle without area has no plane to bound its distance, and a bound of 0 leaves it to the
+    // exact test.
     let known = normal_squared > SINGLE_NORMAL_SQUARED_MIN && sum > 0.0;
     if known { lesser(sum, f32::MAX) } else { 0.0 }
 }
@@ -229,7 +228,8 @@ mod tests {
         oracle::{Random, triangle_cloud::TriangleCloud},
     };
 
-    /// Four lanes to an instruction and eight read the same, the last vertex and unused lanes included.
+    /// Refills with four and with eight lanes to an instruction are identical, the last vertex and unused lanes
+    /// included.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn narrow_and_wide_refill_alike() {
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Triangles of all sizes and shapes, points on and about them, against the distance in `f64`.
+    /// Triangles of all sizes and shapes, points on and near them, compared with the distance in `f64`.
     #[test]
     fn never_above_the_distance_and_seldom_far_below() {
         let seed = 12;
@@ -298,7 +298,7 @@ mod tests {
                 }
             }
         }
-        // From aside of a slanting triangle its box tells little, and of a sliver nothing is known.
+        // Seen from the side, a slanting triangle's box gives a loose bound, and a sliver gives none.
         assert!(loose < all / 4, "{loose} of {all}");
     }
 }

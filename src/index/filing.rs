@@ -1,4 +1,4 @@
-//! Filing and removal of single triangles.
+//! Files and removes single triangles.
 
 use super::{
     leaf::ListLeaf,
@@ -8,11 +8,11 @@ use super::{
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES};
 
-/// The fewest that either half of a leaf or run gets when it is split.
+/// Minimum size of either half of a leaf or run after a split.
 const FEWEST: usize = 3;
 
 impl SkipList {
-    /// Files a triangle where the boxes on the way grow least. O(log n).
+    /// Files a triangle along the path on which boxes grow least. O(log n).
     pub(super) fn insert(&mut self, list: u32, t: TriangleId, mesh: &TriangleMesh) {
         debug_assert!(self.handle(t).is_none(), "{t:?} is filed already");
         let leaf = self.descend(list, &mesh.triangle_box(t));
@@ -22,13 +22,14 @@ impl SkipList {
             self.push(leaf, t, mesh);
         }
         self.lists[list as usize].n_triangles += 1;
-        // Lists that grow by single triangles are never so tall, unless most of each was removed again many times.
+        // Lists that grow by single triangles never become that tall, unless most triangles of each were removed many
+        // times.
         if self.run(self.lists[list as usize].top).level as usize + 1 == LEVELS {
             self.relay_list(list, &[], mesh);
         }
     }
 
-    /// The leaf in which a box is in the way least. The links to it hold the box from now on.
+    /// Finds the leaf whose boxes grow least by `bounds`, and grows the links to it.
     fn descend(&mut self, list: u32, bounds: &Aabb) -> u32 {
         let mut n = self.lists[list as usize].top;
         if self.run(n).len() == 0 {
@@ -38,7 +39,7 @@ impl SkipList {
         loop {
             let run = &mut self.runs[n as usize];
             let lane = run.boxes.least_growth(bounds);
-            // At once and not at the next refit, so that what is filed next finds it.
+            // Grown now and not at the next refit, so that the next filed triangle finds it.
             run.boxes.set(lane, &run.boxes.get(lane).union(bounds));
             debug_assert!(lane < run.len(), "lane {lane} of {}", run.len());
             n = run.below[lane];
@@ -48,17 +49,17 @@ impl SkipList {
         }
     }
 
-    /// Puts a triangle into a leaf with room.
+    /// Adds a triangle to a leaf that is not full.
     pub(super) fn push(&mut self, leaf: u32, t: TriangleId, mesh: &TriangleMesh) {
         let lane = self.leaves[leaf as usize].push(t, mesh);
         self.handles[t.0 as usize] = Place::new(leaf, lane);
         self.touched.add(leaf);
     }
 
-    /// Takes a triangle out by its handle. O(1), or O(log n) when its leaf empties.
+    /// Removes a triangle by its handle. O(1), or O(log n) if its leaf empties.
     ///
     /// # Panics
-    /// When it is not filed.
+    /// Panics if it is not filed.
     pub(super) fn remove(&mut self, t: TriangleId) {
         let (n, lane) = self.handle(t).expect("a filed triangle");
         let list = self.list_of(n);
@@ -69,11 +70,11 @@ impl SkipList {
             let moved = self.leaf(n).triangles[lane];
             self.handles[moved.0 as usize] = Place::new(n, lane);
         }
-        // An emptied leaf is unlinked at the next refit and not here: what follows often fills it again.
+        // An emptied leaf is unlinked at the next refit and not here: the next filings often fill it again.
         self.touched.add(n);
     }
 
-    /// Puts the triangles of a full leaf and one more into that leaf and a new one beside it.
+    /// Splits a full leaf with one more triangle into that leaf and a new one next to it.
     fn split(&mut self, leaf: u32, t: TriangleId, mesh: &TriangleMesh) {
         let all = self.leaf(leaf).triangles().iter().copied().chain([t]);
         let mut items: Vec<BoxedItem> =
@@ -90,8 +91,8 @@ impl SkipList {
         self.link(run, new, &union(upper));
     }
 
-    /// Adds a link to a run. One that has too many is split, and a link to its upper half added to the run above: in a
-    /// list of towers, the node where that begins grows by one.
+    /// Adds a link to a run. A full run is split, and a link to its upper half added to the run above: in a list of
+    /// towers, the node at which that half begins grows by one.
     fn link(&mut self, run: u32, below: u32, bounds: &Aabb) {
         if self.run(run).len() < LANES {
             return self.push_link(run, below, bounds);
@@ -120,7 +121,7 @@ impl SkipList {
         self.link(above, new, &union(upper));
     }
 
-    /// Takes the link at a place out, and those above that then span nothing. O(log n).
+    /// Removes the link at a place, and the links above it that then span nothing. O(log n).
     fn unlink(&mut self, place: Place) {
         let (n, lane) = place.get().expect("a link");
         let run = &mut self.runs[n as usize];
@@ -140,7 +141,7 @@ impl SkipList {
         }
     }
 
-    /// Leaves no level on top of a list that has less than two links.
+    /// Removes each top level of a list that has fewer than two links.
     fn lower_top(&mut self, list: u32, place: Place) {
         let top = self.lists[list as usize].top;
         let LinkRun { level, len, below, .. } = *self.run(top);
@@ -148,7 +149,7 @@ impl SkipList {
             return;
         }
         if len == 0 {
-            // It may wait on its old level, where what is filed below it meanwhile would come too late.
+            // It may wait on its old level, which would refit it too late for leaves filed below it in the meantime.
             (self.runs[top as usize].level, self.runs[top as usize].waits) = (0, false);
             return self.touch_run(top);
         }
@@ -158,13 +159,13 @@ impl SkipList {
         self.lower_top(list, place);
     }
 
-    /// Makes a run the top of its list, where the table has that.
+    /// Makes a run the top of its list, and updates the table.
     pub(super) fn set_top(&mut self, list: u32, top: u32, place: Place) {
         self.lists[list as usize].top = top;
         self.put_below(place, top);
     }
 
-    /// Frees what is below a run, and leaves the run without links, on the bottom level.
+    /// Frees everything below a run, and leaves the run without links, on the bottom level.
     pub(super) fn clear(&mut self, run: u32) {
         let LinkRun { level, list, place, .. } = *self.run(run);
         for below in self.run(run).below().to_vec() {
@@ -191,11 +192,11 @@ impl SkipList {
     }
 }
 
-/// The two halves of what is one too many, where they have the least surface.
+/// Splits one item too many into the two halves of least surface.
 fn halves(items: &mut [BoxedItem]) -> (&[BoxedItem], &[BoxedItem]) {
     debug_assert!(items.len() == LANES + 1, "{} items", items.len());
     let fits = |k: usize| k >= FEWEST && LANES + 1 - k >= FEWEST;
-    // Where no surface is less than infinite any half is as good.
+    // If no surface is less than infinite, any half is equally good.
     let k = best_split(items, half_area, fits).map_or(LANES / 2, |(k, _)| k);
     items.split_at(k)
 }
@@ -208,7 +209,7 @@ mod tests {
         oracle::{Random, shapes},
     };
 
-    /// One by one: runs are split up to several levels, emptied, and the levels taken off again.
+    /// One triangle at a time: runs are split up to several levels, emptied, and the levels removed again.
     #[test]
     fn lists_grow_and_shrink_by_single_triangles() {
         let seed = 14;

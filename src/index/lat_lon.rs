@@ -1,7 +1,7 @@
-//! In which list a triangle is filed: bands along an axis, and sectors around it.
+//! Selection of a triangle's list: bands along an axis, and sectors around it.
 //!
-//! Frozen between rebuilds, so a cell is a function of a centroid alone. Nothing here bears on what a query
-//! finds, only on how much it visits.
+//! The grid is frozen between rebuilds, so a cell is a function of a centroid alone. The grid never affects a query's
+//! result, only the number of nodes that it visits.
 
 use std::f32::consts::PI;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Aabb, TriangleMesh};
 
-/// How a surface is laid out in its index.
+/// Layout options of a surface's index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatLonOptions {
     /// Direction of latitude; `None`: the coordinate axis along which the surface is longest.
@@ -19,17 +19,17 @@ pub struct LatLonOptions {
     pub band_edges: Option<f64>,
 }
 
-/// Height of a band in mean edge lengths. The source has 1, and one list a band that is sorted by longitude.
-// Thin bands overlap where the surface lies along them. A cold point about the 70 k liver looks at 10.5 runs and 6.1
-// leaves with bands of 16 edges, at 8.7 and 5.9 with 64, and at as many when all is one list.
+/// Default height of a band in mean edge lengths. The source has 1, and one list a band that is sorted by longitude.
+// Thin bands overlap if the surface lies along them. A cold point about the 70 k liver visits 10.5 runs and 6.1 leaves
+// with bands of 16 edges, 8.7 and 5.9 with 64, and as many if all is one list.
 pub const BAND_EDGES: f64 = 64.0;
 
-/// Most bands of a grid, and most sectors of a band. A mesh like a needle gets higher bands instead of a table of
+/// Maximum bands of a grid, and maximum sectors of a band. A mesh like a needle gets higher bands instead of a table of
 /// empty lists.
 const BANDS_MAX: usize = 64;
 const SECTORS_MAX: usize = 64;
 
-/// Most lists of a grid.
+/// Maximum lists of a grid.
 pub(super) const CELLS_MAX: usize = BANDS_MAX * SECTORS_MAX;
 
 /// Latitude bands around an axis.
@@ -47,7 +47,7 @@ struct BandCentre {
     x: f32,
     y: f32,
     sectors: f32,
-    /// The cell of its first sector; the others follow.
+    /// Cell of the band's first sector; the others follow.
     first_cell: u32,
 }
 
@@ -59,7 +59,7 @@ impl LatLonGrid {
     pub(super) fn new(mesh: &TriangleMesh, options: &LatLonOptions) -> LatLonGrid {
         let centroids: Vec<Vec3> =
             mesh.triangle_ids().map(|t| centroid(&mesh.corners(t))).collect();
-        // Latitude along the longest axis gives the most bands, and so the least to look through in each.
+        // Latitude along the longest axis gives the most bands, and so the fewest triangles in each.
         let local_from_mesh = axes(&centroids, options).transpose().as_mat3();
         let height = |c: &Vec3| (local_from_mesh * *c).z;
         let (bottom, top) = centroids
@@ -67,10 +67,10 @@ impl LatLonGrid {
             .map(height)
             .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), z| (a.min(z), b.max(z)));
         let band_edges = options.band_edges.unwrap_or(BAND_EDGES);
-        // Heights are infinite the wrong way round where there is no triangle.
+        // Heights are infinite and reversed if there is no triangle.
         let length = (top - bottom).max(0.0);
         let band_height = ((band_edges * mesh.mean_edge()) as f32).max(length / BANDS_MAX as f32);
-        // A surface without height, or so small that its bands to a metre overflow, is one band.
+        // A surface without height, or one so small that its bands to a metre overflow, is one band.
         let per_metre = 1.0 / band_height;
         let bands_per_metre = if per_metre.is_finite() { per_metre } else { 0.0 };
         let n_bands = ((length * bands_per_metre) as usize + 1).min(BANDS_MAX);
@@ -84,7 +84,7 @@ impl LatLonGrid {
         self.bands.last().map_or(0, |band| (band.first_cell + band.sectors as u32) as usize)
     }
 
-    /// The cell of a centroid.
+    /// Cell of a centroid.
     pub(super) fn locate(&self, centroid: Vec3) -> u32 {
         let p = self.local_from_mesh * centroid;
         let BandCentre { x, y, sectors, first_cell } = self.bands[self.band(p)];
@@ -93,10 +93,11 @@ impl LatLonGrid {
         first_cell + sector
     }
 
-    /// The band of a point in the grid's frame.
+    /// Band of a point in the grid's frame.
     fn band(&self, p: Vec3) -> usize {
         debug_assert!(p.is_finite(), "{p}");
-        // The last band also takes what has moved below it, the first what has moved above: any point has a band.
+        // The last band also takes points that have moved below it, the first points that have moved above: any point
+        // has a band.
         let latitude = (self.top - p.z) * self.bands_per_metre;
         (latitude as usize).min(self.bands.len() - 1)
     }
@@ -116,8 +117,7 @@ impl LatLonGrid {
             }
             (band.x, band.y) = centre;
         }
-        // Sectors of a band are as wide as the band is high, at the mean radius: cells are then about as long as
-        // high.
+        // Sectors of a band are as wide as the band is high, at the mean radius: cells are then about as long as high.
         let mut radii = vec![0.0f32; self.bands.len()];
         for p in &local {
             let band = self.band(*p);
@@ -158,8 +158,8 @@ fn axes(centroids: &[Vec3], options: &LatLonOptions) -> DMat3 {
             let x = axis.any_orthonormal_vector();
             DMat3::from_cols(x, axis.cross(x), axis)
         }
-        // Not the longest principal axis: boxes of bands aslant to the coordinate axes overlap, and a cold point about
-        // the 70 k liver looks at 12.6 runs and 10.4 leaves instead of 8.7 and 5.9.
+        // Not the longest principal axis: boxes of bands oblique to the coordinate axes overlap, and a cold point about
+        // the 70 k liver visits 12.6 runs and 10.4 leaves instead of 8.7 and 5.9.
         None => {
             let size = Aabb::of_points(centroids.iter().copied()).size();
             let [x, y, z] = DVec3::AXES;

@@ -1,4 +1,4 @@
-//! Some triangles that are near each other: what the links of the bottom level lead to.
+//! A leaf: triangles near each other, below a link of the bottom level.
 
 use glam::Vec3;
 
@@ -8,9 +8,9 @@ use super::{
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES};
 
-/// When a leaf's box has grown by more than this since its triangles were filed, they may have come apart.
-// What moves as a whole keeps its places and is only refitted: the 70 k liver waved by 1 mm files none elsewhere
-// instead of 16 k, in a fifth to a seventh of the time.
+/// Growth of a leaf's box, since its triangles were filed, beyond which they may have come apart.
+// Triangles that move as a whole keep their places and are only refitted: the 70 k liver waved by 1 mm files none
+// elsewhere instead of 16 k, in a fifth to a seventh of the time.
 const GROWTH: f32 = 1.25;
 
 /// Up to [`LANES`] triangles in no order.
@@ -19,13 +19,11 @@ const GROWTH: f32 = 1.25;
 pub(super) struct ListLeaf {
     pub(super) corners: Corners,
     pub(super) triangles: [TriangleId; LANES],
-    /// Where the corners are read from: an update of a leaf then reads nothing but this and positions. 0 in unused
-    /// lanes.
+    /// Sources of the corners: an update of a leaf then reads only these numbers and positions. 0 in unused lanes.
     vertices: Vertices,
-    /// Of the link to it; none while the leaf is free.
+    /// Place of the link to the leaf; none while the leaf is free.
     pub(super) place: Place,
-    /// Sides of the box together, metres, when the triangles were last filed; NaN: to be taken at the next
-    /// refit.
+    /// Sum of the box's sides, metres, when the triangles were last filed; NaN: set at the next refit.
     filed_size: f32,
     len: u8,
 }
@@ -40,7 +38,7 @@ impl ListLeaf {
         len: 0,
     };
 
-    /// Empty, at the end of a link.
+    /// An empty leaf at the end of a link.
     pub(super) fn at(place: Place) -> ListLeaf {
         ListLeaf { place, ..ListLeaf::EMPTY }
     }
@@ -57,12 +55,12 @@ impl ListLeaf {
         self.vertices.map(|corner| corner[lane])
     }
 
-    /// The triangles that are in it.
+    /// Triangles in the leaf.
     pub(super) fn triangles(&self) -> &[TriangleId] {
         &self.triangles[..self.len()]
     }
 
-    /// Adds a triangle of the mesh and says in which lane.
+    /// Adds a triangle of the mesh and returns its lane.
     pub(super) fn push(&mut self, t: TriangleId, mesh: &TriangleMesh) -> usize {
         let lane = self.len();
         debug_assert!(!self.is_full(), "a full leaf takes no more");
@@ -71,14 +69,14 @@ impl ListLeaf {
         lane
     }
 
-    /// Brings corners up to date and gives their box.
+    /// Updates the corners and returns their box.
     #[inline(always)]
     pub(super) fn refill(&mut self, positions: &[Vec3]) -> Aabb {
         let len = self.len();
         self.corners.refill(&self.vertices, positions, len)
     }
 
-    /// [`ListLeaf::refill`] with AVX2.
+    /// As [`ListLeaf::refill`], with AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     #[inline]
@@ -87,12 +85,12 @@ impl ListLeaf {
         self.corners.refill_wide(&self.vertices, positions, len)
     }
 
-    /// Whether the leaf's box, now `bounds`, has grown by more than [`GROWTH`] since its triangles were filed or last
-    /// found grown.
+    /// Returns true if the leaf's box, now `bounds`, has grown by more than [`GROWTH`] since its triangles were filed
+    /// or last found grown.
     #[inline(always)]
     pub(super) fn has_grown(&mut self, bounds: &Aabb) -> bool {
         let size = (bounds.max - bounds.min).element_sum();
-        // NaN is never exceeded: a leaf that was just filled takes its size at the first refit.
+        // NaN is never exceeded: a newly filled leaf gets its size at the first refit.
         let grown = size > self.filed_size * GROWTH;
         if grown || self.filed_size.is_nan() {
             self.filed_size = size;
@@ -100,11 +98,11 @@ impl ListLeaf {
         grown
     }
 
-    /// Takes a triangle out; the last one moves into its lane.
+    /// Removes a triangle; the last one moves into its lane.
     pub(super) fn remove(&mut self, lane: usize) {
         debug_assert!(lane < self.len(), "lane {lane} of {}", self.len());
         let last = self.len() - 1;
-        // Triangles of a leaf are in no order, so the last one fills the gap; the caller moves its handle.
+        // Triangles of a leaf are in no order, so the last one fills the gap; the caller updates its handle.
         self.set(lane, self.triangles[last], self.vertices(last), self.corners.get(last));
         self.corners.clear(last);
         self.vertices.iter_mut().for_each(|corner| corner[last] = 0);

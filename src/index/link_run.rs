@@ -1,9 +1,9 @@
-//! A run of links side by side: what one link of the level above spans.
+//! A run of links in lanes, spanned by one link of the level above.
 
 use super::box_lanes::BoxLanes;
 use crate::geometry::{Aabb, lanes::LANES};
 
-/// No leaf, run or list.
+/// Marks no leaf, run or list.
 pub(super) const END: u32 = u32::MAX;
 
 /// A lane of a leaf or run: its number times [`LANES`] plus the lane.
@@ -18,35 +18,35 @@ impl Place {
         Place(of * LANES as u32 + lane as u32)
     }
 
-    /// (leaf or run, lane)
+    /// Leaf or run, and lane.
     pub(super) fn get(self) -> Option<(u32, usize)> {
         let lanes = LANES as u32;
         (self != Place::NONE).then_some((self.0 / lanes, (self.0 % lanes) as usize))
     }
 }
 
-/// Up to [`LANES`] links of one level, in no order, with the boxes of what they span.
-// A run is not threaded from node to node but stands in one place, so that one wide pass tests all of it: 8.4 us to
-// 6.1 us for the nearest on 70 k triangles. The table of the lists is made of the same, so that a search is one loop
-// from one root.
+/// Up to [`LANES`] links of one level, in no order, with the boxes of their targets.
+// A run is contiguous instead of threaded from node to node, so that one wide pass tests all of it: 8.4 us to 6.1 us
+// for the nearest on 70 k triangles. The table of the lists consists of runs too, so that a search is one loop from one
+// root.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct LinkRun {
     pub(super) boxes: BoxLanes,
-    /// On the bottom level leaves, above it the runs that the links span.
+    /// Targets of the links: leaves on the bottom level, runs above it.
     pub(super) below: [u32; LANES],
     pub(super) len: u32,
-    /// 0: of links to leaves; [`LEVELS`] and more: of the table of the lists.
+    /// 0: links to leaves; [`LEVELS`] and more: table of the lists.
     pub(super) level: u32,
-    /// The list; [`END`] in the table.
+    /// List of the run; [`END`] in the table.
     pub(super) list: u32,
-    /// Of the link that spans it.
+    /// Place of the link that spans the run.
     pub(super) place: Place,
-    /// The box of that link is out of date.
+    /// True if the box of that link is out of date.
     pub(super) waits: bool,
 }
 
-/// Levels of a list at most. One that was just laid has a level less, whatever number of triangles it holds.
+/// Maximum levels of a list. A newly built list leaves one level unused, for any number of triangles.
 pub(super) const LEVELS: usize = 10;
 const _: () = assert!(LANES.pow(LEVELS as u32) >= u32::MAX as usize / 4);
 
@@ -67,12 +67,12 @@ impl LinkRun {
         self.len as usize
     }
 
-    /// What the links lead to.
+    /// Targets of the links.
     pub(super) fn below(&self) -> &[u32] {
         &self.below[..self.len()]
     }
 
-    /// Adds a link and says in which lane.
+    /// Adds a link and returns its lane.
     pub(super) fn push(&mut self, below: u32, bounds: &Aabb) -> usize {
         let lane = self.len();
         debug_assert!(lane < LANES, "a full run takes no more");
@@ -82,7 +82,7 @@ impl LinkRun {
         lane
     }
 
-    /// Takes a link out; the last one moves into its lane.
+    /// Removes a link; the last one moves into its lane.
     pub(super) fn remove(&mut self, lane: usize) {
         debug_assert!(lane < self.len(), "lane {lane} of {}", self.len());
         let last = self.len() - 1;

@@ -1,4 +1,4 @@
-//! What a list has allocated.
+//! Memory of a list.
 
 use super::skip_list::{SkipList, Touched};
 
@@ -7,7 +7,7 @@ fn bytes<T>(list: &Vec<T>) -> usize {
 }
 
 impl SkipList {
-    /// Room to grow included.
+    /// Bytes allocated, spare capacity included.
     pub(crate) fn heap_bytes(&self) -> usize {
         let SkipList { grid, lists, leaves, runs, handles, free_leaves, free_runs, .. } = self;
         let Touched { leaves: touched, lanes, runs: touched_runs } = &self.touched;

@@ -1,4 +1,4 @@
-//! The triangle nearest to a point.
+//! Finds the triangle nearest to a point.
 
 use glam::DVec3;
 
@@ -22,27 +22,27 @@ use crate::{
 /// The nearest triangle; the smallest id among equally near ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NearestTriangle {
-    /// Which one.
+    /// The triangle.
     pub triangle: TriangleId,
-    /// Where on it.
+    /// Closest point on it.
     pub closest: ClosestPoint,
 }
 
-/// Runs above one another: those of the tallest list and of the largest table.
+/// Maximum depth of runs: those of the tallest list and of the largest table.
 const DEPTH: usize = LEVELS + TABLE_LEVELS;
 
-/// Runs and leaves for which the time is asked once: few searches look at many more, and each costs as much as many
-/// questions.
+/// Runs and leaves visited between two checks of the time: few searches visit many more, and each visit costs as much
+/// as many checks.
 const STEPS_A_QUESTION: u32 = 16;
 
 /// The state of one query.
 struct ListSearch<'a> {
     list: &'a SkipList,
     to: DVec3,
-    /// Around it, in single precision.
+    /// Box around `to`, in single precision.
     bounds: Aabb,
     slack: f32,
-    /// Triangles farther than this are of no use, square metres; one exactly as far is.
+    /// Triangles farther than this are rejected, square metres; a triangle exactly as far is accepted.
     limit: f64,
     /// `limit` in single precision, rounded up, and finite.
     limit_above: f32,
@@ -50,7 +50,7 @@ struct ListSearch<'a> {
     time: &'a TimeLeft<'a>,
 }
 
-/// A run of the search's stack, and its links that are still to be visited.
+/// A run of the search's stack, with its links that are still to be visited.
 #[derive(Clone, Copy)]
 struct OpenRun {
     near: NearLanes,
@@ -58,8 +58,8 @@ struct OpenRun {
 }
 
 impl SkipList {
-    /// The nearest triangle within `max_distance` metres; once the time is over the nearest of those that were looked at.
-    /// `hint`: a triangle that is likely near; it changes the work, never the answer.
+    /// Nearest triangle within `max_distance` metres; once the time is over the nearest of the visited ones. `hint`: a
+    /// triangle that is likely near; it changes the work, never the result.
     pub fn nearest(
         &self,
         to: DVec3,
@@ -76,8 +76,8 @@ impl SkipList {
         search.best
     }
 
-    /// [`SkipList::nearest`] of a point that is asked for again and again: the same answer. `tangents`: what the
-    /// last searches for it told, true of the surface as it is.
+    /// As [`SkipList::nearest`], with an identical result, for a point that is queried repeatedly. `tangents`: results
+    /// of its last searches, valid for the current surface.
     pub fn nearest_tracked(
         &self,
         to: DVec3,
@@ -114,15 +114,15 @@ impl SkipList {
         max_distance: f64,
         time: &'a TimeLeft<'a>,
     ) -> ListSearch<'a> {
-        // The point itself may be no f32: its box is at most one step wide, and a distance from it is never too
-        // large.
+        // The point itself may not be an f32: its box is at most one step wide, and a distance from the box is never
+        // too large.
         let bounds = Aabb::around([to]);
         let limit = max_distance * max_distance;
         let (slack, limit_above) = (self.slack(&bounds), above(limit));
         ListSearch { list: self, to, slack, bounds, limit, limit_above, best: None, time }
     }
 
-    /// How much an `f32` distance along one axis between the two boxes may be too large, metres.
+    /// Upper bound of the excess of an `f32` distance along one axis between the two boxes, metres.
     fn slack(&self, bounds: &Aabb) -> f32 {
         let reach = |b: &Aabb| b.min.abs().max(b.max.abs()).max_element();
         let own = if self.bounds.is_empty() { 0.0 } else { reach(&self.bounds) };
@@ -130,14 +130,14 @@ impl SkipList {
     }
 }
 
-/// [`ListSearch::descend_by`] with eight lanes to an instruction instead of four.
+/// As [`ListSearch::descend_by`], with eight lanes to an instruction instead of four.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn descend_wide(search: &mut ListSearch) {
     search.descend_by(None);
 }
 
-/// The same of a search that keeps what it comes by.
+/// As [`descend_wide`], for a search that keeps the triangles that it visits.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn keep_wide(search: &mut ListSearch, tangents: &mut Tangents) {
@@ -145,19 +145,19 @@ fn keep_wide(search: &mut ListSearch, tangents: &mut Tangents) {
 }
 
 impl ListSearch<'_> {
-    /// By the widest instructions that the processor has; the answer is the same.
+    /// Uses the widest instructions of the processor; the result is identical.
     fn descend(&mut self) {
         #[cfg(target_arch = "x86_64")]
-        // Chosen at run time, the processor's own width takes 4 to 14 % off a cold query and 16 to 24 % off a
-        // coherent one. To compile everything for AVX2 gained nothing elsewhere and would not run everywhere.
+        // Chosen at run time, the processor's own width takes 4 to 14 % off a cold query and 16 to 24 % off a coherent
+        // one. Compiling everything for AVX2 gained nothing elsewhere and would not run everywhere.
         if are_wide() {
-            // SAFETY: lanes are wide only where the processor has AVX2.
+            // SAFETY: lanes are wide only if the processor has AVX2.
             return unsafe { descend_wide(self) };
         }
         self.descend_by(None);
     }
 
-    /// Keeps all that is up to `skin` metres farther than the limit. The limit stays as it is.
+    /// Keeps all triangles up to `skin` metres farther than the limit. Does not change the limit.
     fn keep_within(&mut self, skin: f64, tangents: &mut Tangents) {
         // Rounding of the radius is far below the slack that each bound is lessened by.
         let (limit, radius) = (self.limit.sqrt(), self.limit.sqrt() + skin);
@@ -171,16 +171,15 @@ impl ListSearch<'_> {
     fn keep_all(&mut self, tangents: &mut Tangents) {
         #[cfg(target_arch = "x86_64")]
         if are_wide() {
-            // SAFETY: lanes are wide only where the processor has AVX2.
+            // SAFETY: lanes are wide only if the processor has AVX2.
             return unsafe { keep_wide(self, tangents) };
         }
         self.descend_by(Some(tangents));
     }
 
-    /// Depth first from the table of the lists, nearest first, until the time is over. With tangents it keeps what is
-    /// within the limit, without it offers what is there.
-    // Not a closure for what is done with a leaf: it is compiled for narrow instructions, and cold queries take 16 %
-    // longer.
+    /// Visits the tree depth first from the table of the lists, nearest first, until the time is over. With tangents it
+    /// keeps the triangles within the limit, without them it tests each exactly.
+    // No closure handles the leaves: it would be compiled for narrow instructions, and cold queries take 16 % longer.
     #[inline(always)]
     fn descend_by(&mut self, mut tangents: Option<&mut Tangents>) {
         let list = self.list;
@@ -194,7 +193,7 @@ impl ListSearch<'_> {
             }
             let OpenRun { near, run } = &mut open[depth];
             let run = &list.runs[*run as usize];
-            // What is as near as the limit is still wanted: a smaller id may tie.
+            // A triangle as near as the limit is still accepted: a smaller id may tie.
             let Some(lane) = near.next(self.limit_above) else {
                 if depth == 0 {
                     return;
@@ -221,9 +220,8 @@ impl ListSearch<'_> {
         let list = self.list;
         let LinkRun { boxes, below, level, .. } = list.run(run);
         let near = NearLanes(boxes.distances_squared(&self.bounds, self.slack));
-        // All that lies within the limit is asked of memory before any of it is looked at, so that the waits
-        // overlap: cold points of 1 M triangles take 5.0 us instead of 7.8. In updates and in reads of a field it
-        // gained nothing.
+        // Everything within the limit is prefetched before any of it is visited, so that the waits overlap: cold points
+        // of 1 M triangles take 5.0 us instead of 7.8. In updates and in reads of a field it gained nothing.
         for (below, _) in below.iter().zip(near.0).filter(|(_, near)| *near <= self.limit_above) {
             match level {
                 0 => prefetch(&list.leaf(*below).corners),
@@ -252,13 +250,13 @@ impl ListSearch<'_> {
         }
     }
 
-    /// All that is kept and may be nearest.
+    /// Tests all kept triangles that may be nearest.
     fn offer_kept(&mut self, tangents: &mut Tangents) {
         let p = self.to - tangents.origin();
         let (away, loose) = (p.as_vec3(), tangents.loose());
         let rounding = ROUNDING * away.abs().element_sum();
-        // A bound above this is of a triangle that is farther than the limit in truth: by (1) of `tangents`, and by what
-        // a bound is off by at most.
+        // A larger bound belongs to a triangle that is truly farther than the limit: by (1) of `tangents`, and by the
+        // maximum error of a bound.
         let reach = |limit: f64| (limit.sqrt() + loose) as f32 * (1.0 + ROUNDING) + rounding;
         let mut within = reach(self.limit);
         for block in 0..tangents.n_blocks() {
@@ -273,7 +271,7 @@ impl ListSearch<'_> {
                 if self.is_best(t) {
                     within = reach(self.limit);
                 } else if let Some(to_point) = direction(self.to - closest.point) {
-                    // Else its old tangent would let it pass at the next point too.
+                    // Without this its old tangent would let the triangle pass at the next point too.
                     let corners = self.list.leaf(n).corners.get(at).map(|v| v.as_dvec3());
                     tangents.replant((block, lane), to_point, &corners);
                 }
@@ -283,7 +281,7 @@ impl ListSearch<'_> {
 
     fn offer(&mut self, n: u32, lane: usize) {
         let t = self.list.leaf(n).triangles[lane];
-        // The hint was looked at first, and its leaf is met again on the way down.
+        // The hint was tested first, and its leaf is met again on the way down.
         if !self.is_best(t) {
             let closest = self.closest(n, lane);
             self.take_nearer(t, closest);
@@ -315,27 +313,27 @@ impl ListSearch<'_> {
     }
 }
 
-/// Squared distances of the lanes that are left; infinite in the others.
+/// Squared distances of the remaining lanes; infinite in the others.
 #[derive(Clone, Copy)]
 struct NearLanes(Lane);
 
 impl NearLanes {
-    /// The nearest lane within the limit, which is taken out.
+    /// Removes and returns the nearest lane within the limit.
     #[inline(always)]
     fn next(&mut self, limit: f32) -> Option<usize> {
         let nearest = least(&self.0);
         if nearest > limit {
             return None;
         }
-        // A bound carries its lane in its last bits, so no search for the least one's place is needed.
+        // A bound carries its lane in its last bits, so the lane of the least needs no search.
         let lane = nearest.to_bits() as usize % LANES;
         self.0[lane] = f32::INFINITY;
         Some(lane)
     }
 }
 
-/// Not less, in single precision, a lane's number in its last bits included; finite, so that no lane without
-/// a box is within it.
+/// Upper bound in single precision, a lane's number in its last bits included; finite, so that no lane without a box is
+/// within it.
 fn above(limit: f64) -> f32 {
     let rounded = limit as f32;
     let above = if f64::from(rounded) < limit { rounded.next_up() } else { rounded };
@@ -351,7 +349,7 @@ mod tests {
         oracle::{Random, shapes},
     };
 
-    /// Four lanes to an instruction and eight answer the same.
+    /// Searches with four and with eight lanes to an instruction give identical results.
     #[test]
     fn narrow_and_wide_agree() {
         let mesh = TriangleMesh::new(shapes::organ(5_000, 3));

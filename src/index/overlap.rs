@@ -1,4 +1,4 @@
-//! Which triangles' boxes pass a test.
+//! Finds the triangles whose boxes pass a test.
 
 use super::{
     box_lanes::{BoxLanes, LaneSet},
@@ -11,26 +11,26 @@ use crate::{
 };
 use std::ops::ControlFlow;
 
-/// A test on boxes that stays true when the box grows. Closures and boxes (overlap) are tests.
+/// A test on boxes that stays true if the box grows. Closures and boxes (overlap) are tests.
 pub trait BoxTest {
-    /// Whether something in the box may be wanted.
+    /// Returns true if something in the box may be wanted.
     fn passes(&self, b: &Aabb) -> bool;
 
-    /// Which of a few boxes side by side pass.
+    /// Lanes that pass, of a few boxes in lanes.
     #[doc(hidden)]
     fn lanes(&self, boxes: &BoxesView) -> Passing {
         Passing(LaneSet::of(|lane| lane < boxes.used && self.passes(&boxes.boxes.get(lane))))
     }
 }
 
-/// Some boxes side by side.
+/// Some boxes in lanes.
 #[doc(hidden)]
 pub struct BoxesView<'a> {
     boxes: &'a BoxLanes,
     used: usize,
 }
 
-/// Some of them.
+/// Lanes of boxes that pass.
 #[doc(hidden)]
 pub struct Passing(LaneSet);
 
@@ -45,7 +45,7 @@ impl BoxTest for Aabb {
     }
 }
 
-/// What overlaps a box, and passes a test that costs more.
+/// Passes boxes that overlap a box and pass a second, more expensive test.
 impl<F: Fn(&Aabb) -> bool> BoxTest for (Aabb, F) {
     fn passes(&self, b: &Aabb) -> bool {
         self.0.overlaps(b) && self.1(b)
@@ -66,9 +66,10 @@ impl<F: Fn(&Aabb) -> bool> BoxTest for F {
 }
 
 impl SkipList {
-    /// Gives every triangle whose box passes to `visit`, in list order, until that says no. Returns the links and leaves
-    /// that were looked at: O(lists + found) for a test on a small box, O(n) at worst. A test that asks the time ends the
-    /// search when it is over: no box passes any more, and a few on each level are left to be refused.
+    /// Passes every triangle whose box passes to `visit`, in list order, until `visit` stops the search. Returns the
+    /// number of visited links and leaves: O(lists + found) for a test on a small box, O(n) at worst. A test that
+    /// checks the time ends the search when it is over: no box passes any more, and a few on each level remain to be
+    /// rejected.
     pub fn overlap<V: Visited>(
         &self,
         test: &impl BoxTest,
@@ -89,7 +90,7 @@ impl SkipList {
         note_step();
         let LinkRun { boxes, below, level, .. } = self.run(run);
         let len = self.run(run).len();
-        // Counted in what was looked at and not in what was found: the count is the measure of a worn list.
+        // Counts visited and not found nodes: the count measures the wear of a list.
         *visited += len;
         for lane in passing(test, boxes, len) {
             match level {
@@ -116,7 +117,7 @@ impl SkipList {
     }
 }
 
-/// The lanes whose boxes pass, ascending.
+/// Lanes whose boxes pass, ascending.
 #[inline(always)]
 fn passing(test: &impl BoxTest, boxes: &BoxLanes, used: usize) -> LaneSet {
     test.lanes(&BoxesView { boxes, used }).0

@@ -1,15 +1,15 @@
-//! How well the grid still fits: the work of a standard query now against after the build.
+//! Quality of the grid: work of a standard query now, relative to that after the build.
 
 use glam::Vec3;
 
 use super::skip_list::SkipList;
 use crate::geometry::{Aabb, TriangleMesh};
 
-/// Queries that the running mean goes over.
+/// Queries in the running mean.
 const WINDOW: usize = 64;
-/// Triangles that move between two queries: a query costs as much as some fifty of them.
+/// Triangles that move between two queries: a query costs as much as moving some fifty of them.
 const MOVED: usize = 1_000;
-/// The list is worth rebuilding when a query visits this many times what it did after the build.
+/// Ratio of a query's visits to those after the build at which the list is worth rebuilding.
 const WORN: f64 = 2.0;
 
 /// Nodes visited by a box query of two mean edges around a random triangle.
@@ -32,11 +32,11 @@ impl Quality {
         quality
     }
 
-    /// So many triangles moved: runs one query where it is time for one, and takes it into the running mean.
+    /// Counts moved triangles, and at intervals of [`MOVED`] runs one query and adds it to the running mean.
     pub(crate) fn observe(&mut self, moved: usize, list: &mut SkipList, mesh: &TriangleMesh) {
-        // Sampled by the writer and not counted in ticks, or what clients ask would decide when the list is built
-        // anew. One query each deformation would be two fifths of a dent of 100 triangles in 1 M, because it looks
-        // anywhere: 7.5 us instead of 3.0.
+        // Sampled by the writer and not counted in ticks, or client queries would decide when the list is rebuilt. One
+        // query each deformation would be two fifths of a dent of 100 triangles in 1 M, because it visits random
+        // places: 7.5 us instead of 3.0.
         self.moved += moved;
         if self.moved < MOVED {
             return;
@@ -45,7 +45,7 @@ impl Quality {
         self.running += (self.visited(list, mesh) as f64 - self.running) / WINDOW as f64;
     }
 
-    /// Work now against after the build.
+    /// Work now relative to that after the build.
     pub(crate) fn wear(&self) -> f64 {
         self.running / self.built.max(1.0)
     }
@@ -63,7 +63,7 @@ impl Quality {
             self.built
         );
         let t = crate::geometry::TriangleId((list.next_random() % end) as u32);
-        // A removed triangle's id has no handle: the mean stays as it is.
+        // The id of a removed triangle has no handle: the mean stays unchanged.
         let Some((n, lane)) = list.handle(t) else { return self.running as usize };
         let b = Aabb::of_points(list.leaf(n).corners.get(lane));
         let around =
@@ -81,7 +81,7 @@ mod tests {
         surface::Surface,
     };
 
-    /// A few vertices at a time or all at once: a surface that is scattered is seen to be worn.
+    /// A few vertices at a time or all at once: a scattered surface is detected as worn.
     #[test]
     fn wear_is_seen_however_little_moves_at_a_time() {
         for n_at_once in [3, usize::MAX] {

@@ -1,4 +1,4 @@
-//! Making boxes true again, bottom-up: above some leaves, or above all.
+//! Refits boxes bottom-up: above some leaves, or above all.
 
 use glam::Vec3;
 
@@ -6,15 +6,15 @@ use super::{leaf::ListLeaf, link_run::Place, skip_list::SkipList};
 use crate::geometry::{Aabb, TriangleMesh, lanes::are_wide};
 
 impl SkipList {
-    /// Unlinks emptied leaves, and makes the corners of touched ones and the boxes of all links above them true, each
-    /// once. Names the leaves that have grown.
+    /// Unlinks emptied leaves, and updates the corners of touched ones and the boxes of all links above them, each
+    /// once. Returns the leaves that have grown.
     pub(super) fn refit(&mut self, mesh: &TriangleMesh) -> Vec<u32> {
         self.drop_empty();
         let mut grown = Vec::new();
         let positions = mesh.positions();
         #[cfg(target_arch = "x86_64")]
         if are_wide() {
-            // SAFETY: lanes are wide only where the processor has AVX2.
+            // SAFETY: lanes are wide only if the processor has AVX2.
             unsafe { refit_wide(self, positions, &mut grown) };
             return grown;
         }
@@ -22,7 +22,7 @@ impl SkipList {
         grown
     }
 
-    /// The same when all may have moved. Nothing was filed or taken out before.
+    /// As [`SkipList::refit`], if all vertices may have moved. Nothing may have been filed or removed before.
     pub(super) fn refit_all(&mut self, mesh: &TriangleMesh) -> Vec<u32> {
         debug_assert!(self.touched.leaves.is_empty(), "touched leaves wait for a refit");
         let mut grown = Vec::new();
@@ -36,7 +36,7 @@ impl SkipList {
         for n in touched.drain(..) {
             self.touched.lanes[n as usize] = 0;
             let leaf = &mut self.leaves[n as usize];
-            // Freed since it was touched.
+            // The leaf was freed since it was touched.
             let Some((run, lane)) = leaf.place.get() else { continue };
             let bounds = refill(leaf);
             if leaf.has_grown(&bounds) {
@@ -45,9 +45,9 @@ impl SkipList {
             self.runs[run as usize].boxes.set(lane, &bounds);
             self.touch_run(run);
         }
-        // Its room is used again.
+        // Its capacity is re-used.
         self.touched.leaves = touched;
-        // All runs of a level are done before any above: each is united once, however many are below it.
+        // All runs of a level are processed before any above: each is united once, for any number of runs below it.
         for level in 0..self.touched.runs.len() {
             let mut runs = std::mem::take(&mut self.touched.runs[level]);
             for n in runs.drain(..) {
@@ -61,7 +61,7 @@ impl SkipList {
         }
     }
 
-    /// The link that spans a run is given its box.
+    /// Sets the box of the link that spans a run.
     #[inline(always)]
     fn refit_above(&mut self, place: Place, bounds: &Aabb) {
         let Some((run, lane)) = place.get() else {
@@ -72,7 +72,7 @@ impl SkipList {
         self.touch_run(run);
     }
 
-    /// Boxes of a run have changed.
+    /// Marks a run whose boxes have changed.
     #[inline(always)]
     pub(super) fn touch_run(&mut self, n: u32) {
         let run = &mut self.runs[n as usize];
@@ -81,13 +81,13 @@ impl SkipList {
         }
     }
 
-    /// In the order of the list, in which leaves and runs lie in memory and neighbours share what they read. On one
+    /// Follows the order of the list, in which leaves and runs lie in memory and neighbours share vertices. Runs on one
     /// thread: a second one gained only at 1 M, and takes the other core from the ticks.
     fn refit_below(&mut self, n: u32, positions: &[Vec3], grown: &mut Vec<u32>) -> Aabb {
         if self.run(n).level == 0 {
             #[cfg(target_arch = "x86_64")]
             if are_wide() {
-                // SAFETY: lanes are wide only where the processor has AVX2.
+                // SAFETY: lanes are wide only if the processor has AVX2.
                 return unsafe { refill_wide(self, n, positions, grown) };
             }
             return self.refill_by(n, grown, |leaf| leaf.refill(positions));
@@ -99,7 +99,7 @@ impl SkipList {
         self.run(n).boxes.union()
     }
 
-    /// A run of the bottom level and its leaves.
+    /// Refills a run of the bottom level and its leaves.
     #[inline(always)]
     fn refill_by(
         &mut self,
@@ -123,14 +123,14 @@ impl SkipList {
     }
 }
 
-/// [`SkipList::refit_by`] with eight lanes to an instruction instead of four.
+/// As [`SkipList::refit_by`], with eight lanes to an instruction instead of four.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn refit_wide(list: &mut SkipList, positions: &[Vec3], grown: &mut Vec<u32>) {
     list.refit_by(grown, |leaf| leaf.refill_wide(positions));
 }
 
-/// [`SkipList::refill_by`], the same.
+/// As [`SkipList::refill_by`], with eight lanes to an instruction instead of four.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn refill_wide(list: &mut SkipList, n: u32, positions: &[Vec3], grown: &mut Vec<u32>) -> Aabb {

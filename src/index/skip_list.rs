@@ -1,4 +1,4 @@
-//! The list itself: leaves and runs of links in arenas, and where each triangle is filed.
+//! The list itself: leaves and runs of links in arenas, and the place of each triangle.
 
 use super::{
     lat_lon::LatLonGrid,
@@ -9,21 +9,21 @@ use crate::geometry::{Aabb, TriangleId, lanes::LANES};
 
 /// The bounded skip lists of one surface.
 ///
-/// Holds the triangles' corners and the numbers of their vertices: a call that changes something is given the mesh
-/// that the list was built of, in its present state.
+/// Holds the triangles' corners and the numbers of their vertices. A method that changes the list takes the mesh that
+/// the list was built from, in its current state.
 #[derive(Clone, Debug)]
 pub struct SkipList {
     pub(super) grid: LatLonGrid,
-    /// One for each cell of the grid.
+    /// List of each cell of the grid.
     pub(super) lists: Vec<CellList>,
-    /// Holds every triangle.
+    /// Box that holds every triangle.
     pub(super) bounds: Aabb,
     pub(super) leaves: Vec<ListLeaf>,
-    /// Of all lists, and of the table over them.
+    /// Runs of all lists, and of the table over them.
     pub(super) runs: Vec<LinkRun>,
-    /// The run that all searches begin at.
+    /// Run at which all searches begin.
     pub(super) root: u32,
-    /// By triangle id: leaf and lane.
+    /// Leaf and lane by triangle id.
     pub(super) handles: Vec<Place>,
     pub(super) free_leaves: Vec<u32>,
     pub(super) free_runs: Vec<u32>,
@@ -34,27 +34,27 @@ pub struct SkipList {
 /// The list of one cell of the grid.
 #[derive(Clone, Debug)]
 pub(super) struct CellList {
-    /// Its run of the highest level; of level 0 and without links when the list is empty.
+    /// Run of the highest level; of level 0 and without links if the list is empty.
     pub(super) top: u32,
     pub(super) n_triangles: usize,
 }
 
-/// Levels of the table at most: over [`CELLS_MAX`](super::lat_lon::CELLS_MAX) lists.
+/// Maximum levels of the table: over [`CELLS_MAX`](super::lat_lon::CELLS_MAX) lists.
 pub(super) const TABLE_LEVELS: usize = 4;
 const _: () = assert!(LANES.pow(TABLE_LEVELS as u32) == super::lat_lon::CELLS_MAX);
 
-/// Leaves whose links are out of date, each once, and the runs that became so by them.
+/// Leaves whose links are out of date, each once, and the runs outdated by them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Touched {
     pub(super) leaves: Vec<u32>,
-    /// Lanes of each leaf that changed, a bit each; 0 when the leaf is not touched.
+    /// Changed lanes of each leaf, a bit each; 0 if the leaf is not touched.
     pub(super) lanes: Vec<u8>,
     /// Runs whose boxes changed, by level.
     pub(super) runs: [Vec<u32>; LEVELS + TABLE_LEVELS],
 }
 
 impl Touched {
-    /// Adds a leaf as a whole.
+    /// Adds a whole leaf.
     pub(super) fn add(&mut self, leaf: u32) {
         self.add_lanes(leaf, u8::MAX);
     }
@@ -75,22 +75,22 @@ impl Touched {
 }
 
 impl SkipList {
-    /// Triangles filed.
+    /// Number of filed triangles.
     pub fn len(&self) -> usize {
         self.lists.iter().map(|list| list.n_triangles).sum()
     }
 
-    /// Nothing is filed.
+    /// Returns true if no triangle is filed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The box of all triangles, exact.
+    /// Exact bounding box of all triangles.
     pub fn bounds(&self) -> &Aabb {
         &self.bounds
     }
 
-    /// Leaf and lane of a triangle that is filed.
+    /// Leaf and lane of a triangle, if it is filed.
     #[inline(always)]
     pub(super) fn handle(&self, t: TriangleId) -> Option<(u32, usize)> {
         self.handles.get(t.0 as usize).copied().unwrap_or(Place::NONE).get()
@@ -104,7 +104,7 @@ impl SkipList {
         &self.runs[n as usize]
     }
 
-    /// An empty leaf that no link leads to.
+    /// Returns an empty leaf without a link to it.
     pub(super) fn new_leaf(&mut self) -> u32 {
         self.free_leaves.pop().unwrap_or_else(|| {
             self.leaves.push(ListLeaf::EMPTY);
@@ -118,7 +118,7 @@ impl SkipList {
         self.free_leaves.push(n);
     }
 
-    /// A run without links that no link spans.
+    /// Returns a run without links that no link spans.
     pub(super) fn new_run(&mut self, level: usize, list: u32) -> u32 {
         let run = LinkRun::new(level, list);
         match self.free_runs.pop() {
@@ -134,7 +134,7 @@ impl SkipList {
     }
 
     pub(super) fn free_run(&mut self, n: u32) {
-        // It may still be among the touched ones, which do not wait any more.
+        // It may still be among the touched runs, but no longer waits.
         self.runs[n as usize] = LinkRun::new(0, u32::MAX);
         self.free_runs.push(n);
     }
@@ -145,9 +145,9 @@ impl SkipList {
         self.put_below(Place::new(run, lane), below);
     }
 
-    /// The link at a place leads to this leaf or run.
+    /// Sets the target of the link at a place to this leaf or run.
     pub(super) fn put_below(&mut self, place: Place, below: u32) {
-        // The table itself has none above.
+        // The table itself has no link above it.
         let Some((run, lane)) = place.get() else { return };
         let run = &mut self.runs[run as usize];
         run.below[lane] = below;
@@ -158,13 +158,13 @@ impl SkipList {
         }
     }
 
-    /// The list that a leaf is in.
+    /// List that contains a leaf.
     pub(super) fn list_of(&self, leaf: u32) -> usize {
         let (run, _) = self.leaf(leaf).place.get().expect("a leaf of a list");
         self.run(run).list as usize
     }
 
-    /// The leaves below a run, in list order.
+    /// Leaves below a run, in list order.
     pub(super) fn leaves_below(&self, run: u32) -> Vec<u32> {
         let LinkRun { level, .. } = self.run(run);
         let below = self.run(run).below().iter();

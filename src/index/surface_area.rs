@@ -1,29 +1,30 @@
-//! What is near what: splits into parts that have little surface, and so seldom are in the way of a search.
+//! Splits boxes into parts with little surface, which a search therefore seldom meets.
 
 use crate::geometry::{Aabb, lanes::LANES};
 
-/// A box, and what is in it.
+/// A box with the id of its item.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoxedItem {
     pub(super) bounds: Aabb,
     pub(super) item: u32,
 }
 
-/// A few items are split where it is best, more of them at the best of [`BINS`] places along each axis.
+/// Maximum items that are split at the best of all positions; more items are split at the best of [`BINS`] positions
+/// along each axis.
 const SWEPT_MAX: usize = 64;
 const BINS: usize = 16;
 
 impl BoxedItem {
-    /// Twice the middle.
+    /// Twice the centre of the box on an axis.
     fn middle(&self, axis: usize) -> f32 {
         self.bounds.min[axis] + self.bounds.max[axis]
     }
 }
 
-/// The ends of the fewest parts, each of at most `capacity` items, that the items can be put into. Top-down greedy
-/// splits, as R-trees are packed by (García, López and Leutenegger 1998).
-// Parts that are full leave splits less choice, but three quarters full they saved no search a step, and an update has
-// a seventh more to do.
+/// Ends of the fewest parts, each of at most `capacity` items, that hold all items. Top-down greedy splits, as in the
+/// packing of R-trees (García, López and Leutenegger 1998).
+// Full parts leave splits less choice, but three quarters full they saved no search a step, and an update has a seventh
+// more to do.
 pub(super) fn parts(items: &mut [BoxedItem], capacity: usize) -> Vec<usize> {
     let mut ends = vec![items.len()];
     let (mut at, mut start) = (0, 0);
@@ -37,13 +38,13 @@ pub(super) fn parts(items: &mut [BoxedItem], capacity: usize) -> Vec<usize> {
     ends
 }
 
-/// Puts those on one side of the best split first and says how many they are. The sides need no more parts than both
-/// together.
+/// Moves the items on one side of the best split to the front and returns their number. The sides need no more parts
+/// than both together.
 fn split(items: &mut [BoxedItem], capacity: usize) -> usize {
     let n = items.len();
     let fits = |k: usize| k.div_ceil(capacity) + (n - k).div_ceil(capacity) == n.div_ceil(capacity);
     debug_assert!(n > capacity && capacity > 0, "{n} items, {capacity} in a part");
-    // Where all are in one place, or infinitely far apart, one order is as good as another.
+    // If all items are at one position, or infinitely far apart, any order is equally good.
     let in_order = n.div_ceil(capacity) / 2 * capacity;
     if n <= SWEPT_MAX {
         return best_split(items, half_area, fits).map_or(in_order, |(k, _)| k);
@@ -59,7 +60,7 @@ fn split(items: &mut [BoxedItem], capacity: usize) -> usize {
         }
         return at;
     }
-    // All but one part are full then, and it is known which of an order are below.
+    // All but one part are full then, and the items below follow from an order.
     let last = (n - 1) / capacity * capacity;
     let k = ((best.n_below + capacity / 2) / capacity * capacity).clamp(capacity, last);
     let axis = best.bins.axis;
@@ -69,7 +70,7 @@ fn split(items: &mut [BoxedItem], capacity: usize) -> usize {
     k
 }
 
-/// How many go to one side where both together are least by `size`, and that size. They are put first.
+/// Number of items on one side of the split with the least sum by `size`, and that sum. They are moved to the front.
 pub(super) fn best_split(
     items: &mut [BoxedItem],
     size: fn(&Aabb) -> f32,
@@ -106,13 +107,13 @@ pub(super) fn best_split(
     Some((k, least))
 }
 
-/// The places of items from the lowest middle to the highest; equal ones stay in order, so that equal surfaces give
-/// equal lists on every machine.
+/// Indices of items from the lowest centre to the highest; equal ones stay in order, so that equal surfaces give equal
+/// lists on every machine.
 fn sorted_along(axis: usize, items: &[BoxedItem]) -> [u8; SWEPT_MAX] {
     let mut keys = [u64::MAX; SWEPT_MAX];
     for (i, (key, item)) in keys.iter_mut().zip(items).enumerate() {
         let bits = item.middle(axis).to_bits();
-        // Floating-point numbers are in the order of these bits.
+        // These bits have the order of the floating-point numbers.
         let rising = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
         *key = u64::from(rising) << 32 | i as u64;
     }
@@ -131,13 +132,13 @@ struct Bins {
 /// A split between two bins.
 struct BinSplit {
     bins: Bins,
-    /// The first that is not on the lower side.
+    /// First bin that is not on the lower side.
     bin: usize,
     n_below: usize,
 }
 
 impl Bins {
-    /// `None` where all items are in one place.
+    /// Returns `None` if all items are at one position.
     fn along(axis: usize, items: &[BoxedItem]) -> Option<Bins> {
         let middles = || items.iter().map(|i| i.middle(axis));
         let low = middles().fold(f32::INFINITY, f32::min);
@@ -151,7 +152,7 @@ impl Bins {
     }
 }
 
-/// The best split between two bins, among those that fit if any do.
+/// Best split between two bins, among those that fit if any do.
 fn best_bin(items: &[BoxedItem], fits: &impl Fn(usize) -> bool) -> Option<BinSplit> {
     let (mut least, mut best) = ((true, f32::INFINITY), None);
     for bins in (0..3).filter_map(|axis| Bins::along(axis, items)) {
@@ -181,18 +182,18 @@ fn best_bin(items: &[BoxedItem], fits: &impl Fn(usize) -> bool) -> Option<BinSpl
     best
 }
 
-/// The box of all.
+/// Box of all items.
 pub(super) fn union(items: &[BoxedItem]) -> Aabb {
     items.iter().fold(Aabb::EMPTY, |b, item| b.union(&item.bounds))
 }
 
-/// Half of the surface.
+/// Half of the surface area.
 pub(super) fn half_area(b: &Aabb) -> f32 {
     let size = b.max - b.min;
     size.x * size.y + size.y * size.z + size.z * size.x
 }
 
-/// The three sides together.
+/// Sum of the three sides.
 pub(super) fn sides(b: &Aabb) -> f32 {
     (b.max - b.min).element_sum()
 }
@@ -210,7 +211,7 @@ mod tests {
         places.enumerate().map(boxed).collect()
     }
 
-    /// Near, in one place, and so far apart that surfaces are infinite.
+    /// Near, at one position, and so far apart that surfaces are infinite.
     #[test]
     fn parts_are_as_few_as_can_be_and_hold_all() {
         let mut random = Random::new(8);
@@ -230,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Two heaps of boxes are the two parts, whatever their order before.
+    /// Two heaps of boxes are the two parts, for any order before.
     #[test]
     fn what_is_apart_is_parted() {
         let mut random = Random::new(9);

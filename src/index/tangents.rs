@@ -1,8 +1,8 @@
-//! What a point that moves little remembers of the last search: the triangles that it can be nearest to while it stays
-//! about there, each with a tangent of its distance, and how far all others were.
+//! Memory of the last search of a point that moves little: the triangles that can be nearest while it stays near, each
+//! with a tangent of its distance, and the distance of all others.
 //!
-//! A search for the nearest triangle looks a little farther than it must, by a skin, and keeps what it comes by, as a
-//! near list does. Two things hold then of any point p, the surface having moved by `loose` since:
+//! A search for the nearest triangle extends a little farther than necessary, by a skin, and keeps the triangles that
+//! it visits, as a near list does. Two bounds then hold for any point p, if the surface has moved by `loose` since:
 //!
 //! ```text
 //! dist(p, T) >= plane(p - origin) - loose         of each triangle T that is kept       (1)
@@ -18,46 +18,46 @@ use crate::geometry::{
     tolerance::{BOUND_COVER, NEAR_LIST_SKIN_M},
 };
 
-/// Triangles that are kept. More take as long to bound as a search does.
+/// Maximum kept triangles. More take as long to bound as a search does.
 const KEPT_MAX: usize = 64;
-/// The skin is as thick as so many steps of the point ...
+/// Thickness of the skin in steps of the point ...
 const SKIN_STEPS: f64 = 20.0;
-/// ... and as [`NEAR_LIST_SKIN_M`] at least, but no thicker than this, metres: what leaps keeps nothing.
+/// ... and at least [`NEAR_LIST_SKIN_M`], but no thicker than this, metres: a point that leaps keeps nothing.
 const SKIN_MAX_M: f64 = 4.0 * NEAR_LIST_SKIN_M;
-/// To keep triangles takes as long as some searches: a skin that so many steps leave behind is not worth it.
+/// Minimum number of steps that a skin must last: keeping triangles takes as long as some searches.
 const STEPS_MIN: f64 = 8.0;
-/// Searches that keep nothing where the surface is too fine for a skin worth keeping.
+/// Searches that keep nothing if the surface is too fine for a useful skin.
 const WAIT: u32 = 32;
-/// Rounding may not take up more of a skin than one in so many parts.
+/// Minimum thickness of a skin as a multiple of the rounding slack.
 const SLACKS_MIN: f64 = 16.0;
-/// The horizon of a memory that tells nothing.
+/// Horizon of a memory without results.
 const NO_HORIZON: f64 = -1.0;
 
-/// What the last searches of one point told. Knows no surface: whoever changes the surface says so.
+/// Results of the last searches of one point. Independent of the surface: any change of the surface must be reported.
 #[derive(Clone, Debug)]
 pub struct Tangents {
     planes: [TangentPlanes; KEPT_MAX / LANES],
-    /// In the order of the planes' lanes.
+    /// Triangles in the order of the planes' lanes.
     triangles: [TriangleId; KEPT_MAX],
     n: usize,
-    /// Where the triangles were last kept for.
+    /// Point for which the triangles were last kept.
     origin: DVec3,
-    /// All other triangles were at least this far from it, metres.
+    /// Lower bound of the distance of all other triangles from the origin, metres.
     horizon: f64,
-    /// How far any point of the surface has moved since at most, metres.
+    /// Upper bound of the movement of any point of the surface since then, metres.
     loose: f64,
-    /// What was nearest last.
+    /// Last nearest triangle.
     nearest: Option<TriangleId>,
-    /// The last point that was asked for.
+    /// Last query point.
     last: Option<DVec3>,
-    /// The skin in which there was room for all triangles, or at least is hoped to be, metres.
+    /// Skin in which the kept triangles fitted, or are hoped to fit, metres.
     skin_max: f64,
     /// Searches until triangles are kept again.
     wait: u32,
 }
 
 impl Tangents {
-    /// Nothing is known.
+    /// No results.
     pub const NONE: Tangents = Tangents {
         planes: [TangentPlanes::NONE; KEPT_MAX / LANES],
         triangles: [TriangleId(u32::MAX); KEPT_MAX],
@@ -71,19 +71,19 @@ impl Tangents {
         wait: 0,
     };
 
-    /// Every vertex has moved by at most `moved` metres.
+    /// Accounts for a move of every vertex by at most `moved` metres.
     pub fn loosen(&mut self, moved: f64) {
         debug_assert!(moved >= 0.0, "moved by {moved} m");
         self.loose += moved * BOUND_COVER;
     }
 
-    /// Triangles came or went, or moved nobody knows how far. What was nearest is still where a search starts, if it is
-    /// there.
+    /// Forgets the kept triangles: triangles were added or removed, or moved by an unknown distance. A search still
+    /// starts at the last nearest triangle, if it exists.
     pub fn forget(&mut self) {
         self.horizon = NO_HORIZON;
     }
 
-    /// Searches start at this triangle.
+    /// Starts searches at this triangle.
     pub fn start_at(&mut self, t: TriangleId) {
         *self = Tangents { nearest: Some(t), ..Tangents::NONE };
     }
@@ -100,15 +100,16 @@ impl Tangents {
         self.loose
     }
 
-    /// Every triangle that is not kept is farther from `p` than the limit, a distance in metres: it cannot even tie.
+    /// Returns true if every triangle that is not kept is farther from `p` than the limit, a distance in metres: it
+    /// cannot even tie.
     pub(super) fn covers(&self, p: DVec3, limit: f64) -> bool {
         (limit + p.distance(self.origin)) * BOUND_COVER + self.loose < self.horizon
     }
 
-    /// How much farther than the nearest triangle a search about `p` should look, metres; `None`: to keep triangles is
-    /// not worth it. `slack`: what rounding takes of a bound.
+    /// Distance beyond the nearest triangle that a search about `p` should cover, metres; `None` if keeping triangles
+    /// is not worth it. `slack`: rounding error of a bound.
     pub(super) fn skin(&mut self, p: DVec3, slack: f32) -> Option<f64> {
-        // A point that was never asked for, or leaps, pays nothing.
+        // A point without an earlier query, or one that leaps, costs nothing.
         let step = self.last?.distance(p);
         if self.wait > 0 {
             self.wait -= 1;
@@ -118,19 +119,19 @@ impl Tangents {
         let wanted = (SKIN_STEPS * step).clamp(NEAR_LIST_SKIN_M, SKIN_MAX_M);
         let skin = wanted.min(self.skin_max);
         if wanted >= least && skin < least {
-            // So fine a surface has no room for a skin; elsewhere it may be coarser.
+            // A surface this fine leaves no space for a skin; elsewhere it may be coarser.
             (self.wait, self.skin_max) = (WAIT, SKIN_MAX_M);
         }
         (skin >= least).then_some(skin)
     }
 
-    /// A search begins that comes by every triangle within `radius` metres of `origin`.
+    /// Begins a search that visits every triangle within `radius` metres of `origin`.
     pub(super) fn begin(&mut self, origin: DVec3, radius: f64) {
         self.planes.fill(TangentPlanes::NONE);
         (self.n, self.origin, self.horizon, self.loose) = (0, origin, radius, 0.0);
     }
 
-    /// The search came by these. Returns a new radius, metres, once there is no more room.
+    /// Keeps triangles that the search visited. Returns a new radius, metres, once the memory is full.
     #[inline(always)]
     pub(super) fn keep(&mut self, planes: &TangentPlanes, triangles: &[TriangleId]) -> Option<f64> {
         for (lane, t) in triangles.iter().enumerate() {
@@ -150,21 +151,21 @@ impl Tangents {
         (self.n == KEPT_MAX).then_some(self.horizon)
     }
 
-    /// The search is over: it looked `skin` metres farther than `limit`, or as far as there was room.
+    /// Ends the search, which covered `skin` metres beyond `limit`, or as much as the memory could hold.
     pub(super) fn end(&mut self, limit: f64, skin: f64) {
         debug_assert!(self.n <= KEPT_MAX);
         let reached = self.horizon - limit;
         self.skin_max = if reached < skin { reached } else { SKIN_MAX_M.min(2.0 * self.skin_max) };
     }
 
-    /// The nearest triangle to `p` has been found.
+    /// Records the nearest triangle found for `p`.
     pub(super) fn note(&mut self, p: DVec3, nearest: Option<TriangleId>) {
         self.last = Some(p);
-        // Where nothing is in reach what was nearest last is as good a start as any.
+        // If no triangle is in reach, the last nearest one is as good a start as any.
         self.nearest = nearest.or(self.nearest);
     }
 
-    /// Blocks of triangles that are kept.
+    /// Number of blocks of kept triangles.
     pub(super) fn n_blocks(&self) -> usize {
         self.n.div_ceil(LANES)
     }
@@ -177,7 +178,8 @@ impl Tangents {
         self.triangles[LANES * block + lane]
     }
 
-    /// The closest point of a triangle, which has these corners, to `p` is in the direction of `-away`, a unit vector.
+    /// Replaces a tangent: the closest point to `p` of the triangle with these corners is in the direction of `-away`,
+    /// a unit vector.
     pub(super) fn replant(
         &mut self,
         (block, lane): (usize, usize),
@@ -198,8 +200,8 @@ mod tests {
         time_left::TimeLeft,
     };
 
-    /// A point wanders about an organ as a tip does: what is nearest to it is what a search without memory finds, and few
-    /// of its questions are searches.
+    /// A point moves about an organ as a tip does: its nearest triangle equals that of a search without memory, and few
+    /// of its queries are searches.
     #[test]
     fn what_is_nearest_is_found_without_a_search() {
         let seed = 23;
@@ -219,7 +221,7 @@ mod tests {
             if along.distance(target) < 0.01 {
                 target = on_surface(&mut random);
             }
-            // In steps of all lengths up to that of a tip at 50 mm/s, in and out of the surface.
+            // Steps of all lengths up to that of a tip at 50 mm/s, in and out of the surface.
             let step = STEP_M * random.f64();
             along += ((target - along).normalize() + 0.3 * random.unit_vector()) * step;
             let height = 4e-3 * (question as f64 / 500.0).sin();

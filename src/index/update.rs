@@ -1,4 +1,4 @@
-//! Keeping the lists true after triangles moved, came or went: a batch at a time, only where it changed.
+//! Updates the lists after triangles moved or were added or removed: in batches, only at the changes.
 
 use super::{
     lat_lon::centroid,
@@ -7,29 +7,29 @@ use super::{
 };
 use crate::geometry::{TriangleId, TriangleMesh};
 
-/// What a batch did.
+/// Result of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Updated {
     /// Triangles with a vertex that moved.
     pub touched: usize,
-    /// Triangles that were filed elsewhere; some may have moved earlier.
+    /// Triangles filed in another place; some may have moved earlier.
     pub relocated: usize,
 }
 
-/// When more than one in this many of a list's triangles enter it at once, it is laid anew: to file a triangle costs
-/// about as much as to lay so many.
+/// A list is rebuilt if more than one in this many of its triangles enter it at once: filing a triangle costs about as
+/// much as building with this many.
 const BULK_SHARE: usize = 2;
 
-/// A leaf has come apart when its two parts together have less than this share of its sides: there is a gap between
-/// them. Parts that touch have all of them at least.
+/// A leaf has come apart if its two parts together have less than this share of its sides: there is a gap between them.
+/// Parts that touch have at least all of its sides.
 const APART: f32 = 0.8;
 
 impl SkipList {
-    /// Brings the list up to date with vertices that moved. A triangle keeps its place as long as its leaf
-    /// stays together; the others are filed anew, in bulk where a list is much changed.
+    /// Updates the list after vertices moved. A triangle keeps its place as long as its leaf stays together; other
+    /// triangles are filed again, in bulk if a list changed much.
     pub fn update(&mut self, mesh: &TriangleMesh, vertices: &[u32]) -> Updated {
         for v in vertices {
-            // Leaves are only noted here: all corners of each are read again at once.
+            // Leaves are only recorded here: all corners of each are read again at once.
             for (t, _) in mesh.ring(*v) {
                 let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
                 self.touched.add_lanes(n, 1 << lane);
@@ -41,25 +41,25 @@ impl SkipList {
         Updated { touched, relocated: self.settle(grown, mesh) }
     }
 
-    /// The same when all vertices may have moved.
+    /// As [`SkipList::update`], if all vertices may have moved.
     pub fn update_all(&mut self, mesh: &TriangleMesh) -> Updated {
         let grown = self.refit_all(mesh);
         Updated { touched: self.len(), relocated: self.settle(grown, mesh) }
     }
 
-    /// Takes triangles out and files new ones. `removed` are not needed in the mesh any more.
+    /// Removes triangles and files new ones. The mesh need no longer contain the `removed` ones.
     pub fn edit(&mut self, mesh: &TriangleMesh, removed: &[TriangleId], added: &[TriangleId]) {
         for t in removed {
             self.remove(*t);
         }
-        // Ids only grow, so room for the new ones keeps all old handles.
+        // Ids only grow, so extending the handles for the new ones keeps all old handles.
         self.reserve_ids(TriangleId(mesh.triangle_id_end()));
         self.file(added, mesh);
         let grown = self.refit(mesh);
         self.settle(grown, mesh);
     }
 
-    /// Files triangles of leaves that have come apart anew, and says how many.
+    /// Files triangles of leaves that have come apart again, and returns their number.
     fn settle(&mut self, grown: Vec<u32>, mesh: &TriangleMesh) -> usize {
         let strays: Vec<TriangleId> = grown.iter().flat_map(|n| self.strays(*n, mesh)).collect();
         if strays.is_empty() {
@@ -71,7 +71,7 @@ impl SkipList {
         strays.len()
     }
 
-    /// The fewer of a leaf's triangles, where a gap parts them from the others.
+    /// The smaller part of a leaf's triangles, if a gap separates it from the rest.
     fn strays(&self, leaf: u32, mesh: &TriangleMesh) -> Vec<TriangleId> {
         let boxed = |t: &TriangleId| BoxedItem { bounds: mesh.triangle_box(*t), item: t.0 };
         let mut items: Vec<BoxedItem> = self.leaf(leaf).triangles().iter().map(boxed).collect();
@@ -85,7 +85,7 @@ impl SkipList {
         fewer.iter().map(|i| TriangleId(i.item)).collect()
     }
 
-    /// Files triangles that are not in the list, cell by cell: one by one where few enter, else in bulk.
+    /// Files triangles that are not in the list, cell by cell: one by one if few enter, else in bulk.
     fn file(&mut self, triangles: &[TriangleId], mesh: &TriangleMesh) {
         debug_assert!(triangles.iter().all(|t| self.handle(*t).is_none()), "filed twice");
         let located = |t: &TriangleId| (self.grid.locate(centroid(&mesh.corners(*t))), *t);

@@ -1,4 +1,4 @@
-//! What must be true of a list at all times.
+//! Invariants of a list.
 
 use super::{
     leaf::ListLeaf,
@@ -16,10 +16,10 @@ struct Listed {
 }
 
 impl SkipList {
-    /// Checks levels, places, handles and boxes against the mesh. O(n).
+    /// Asserts levels, places, handles and boxes against the mesh. O(n).
     ///
     /// # Panics
-    /// When anything is wrong.
+    /// Panics if an invariant is violated.
     pub fn assert_well_formed(&self, mesh: &TriangleMesh) {
         let waiting = |run: &LinkRun| run.waits;
         assert!(self.touched.leaves.is_empty(), "touched leaves wait for a refit");
@@ -34,7 +34,7 @@ impl SkipList {
         self.assert_handles(mesh);
     }
 
-    /// What is below a run, whose box is given back: exactly, for a box that is too large is never wrong but never
+    /// Checks everything below a run and returns its exact box: a box that is too large is never wrong but never
     /// shrinks again.
     fn assert_run(&self, n: u32, mesh: &TriangleMesh, listed: &mut Listed) -> Aabb {
         let run = self.run(n);
@@ -66,7 +66,7 @@ impl SkipList {
         run.boxes.union()
     }
 
-    /// The top of a list, and how many triangles the list has.
+    /// Checks the top of a list, and the number of its triangles.
     fn assert_list(&self, top: u32, mesh: &TriangleMesh, listed: &mut Listed) {
         let run = self.run(top);
         let list = &self.lists[run.list as usize];
@@ -92,7 +92,7 @@ impl SkipList {
         Aabb::of_points(leaf.triangles().iter().flat_map(|t| mesh.corners(*t)))
     }
 
-    /// Each triangle of the mesh is filed, and no other.
+    /// Asserts that each triangle of the mesh is filed, and no other.
     fn assert_handles(&self, mesh: &TriangleMesh) {
         assert_eq!(self.len(), mesh.n_triangles(), "triangles filed");
         assert_eq!(self.handles.len(), mesh.triangle_id_end() as usize, "handles");

@@ -25,27 +25,27 @@ use crate::{
 /// A field in numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct FieldExamination {
-    /// What it costs and promises.
+    /// Cost and certified bound of the field.
     #[serde(flatten)]
     pub report: FieldReport,
-    /// To build it, seconds.
+    /// Build time, seconds.
     pub build_s: f64,
-    /// Bytes of one regular grid of `f32` over the same box, fine enough for the same bound by the
-    /// Lipschitz constant alone.
+    /// Bytes of one regular grid of `f32` over the same box, fine enough for the same bound by the Lipschitz constant
+    /// alone.
     pub dense_bytes: f64,
-    /// Of those, what the field takes.
+    /// Bytes of the field as a share of the dense grid's.
     pub share_of_dense: f64,
-    /// Written on the way.
+    /// Pictures that were written.
     pub pictures: Vec<PathBuf>,
 }
 
-/// Of the progress bar.
+/// Steps of the progress bar.
 const BAR_STEPS: u64 = 100;
 
-/// Builds the field under a progress bar and draws it when a folder is given.
+/// Builds the field under a progress bar, and draws it if a folder is given.
 ///
 /// # Errors
-/// When a picture cannot be written.
+/// Returns an error if a picture cannot be written.
 pub fn examine(
     mesh: TriangleMesh,
     tolerance_m: Option<f64>,
@@ -56,7 +56,7 @@ pub fn examine(
     let style = ProgressStyle::with_template("field: {msg} {bar:40} {percent} %, {elapsed}");
     bar.set_style(style.expect("a template that indicatif knows"));
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
-    // After the index is built: a link needs that in any case, and the time is to be the field's.
+    // The time starts after the index is built: a link needs that in any case, and only the field is to be timed.
     let start = Instant::now();
     let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
     let told = |progress: BuildProgress| {
@@ -71,7 +71,7 @@ pub fn examine(
     let build_s = start.elapsed().as_secs_f64();
     bar.finish_and_clear();
     let report = field.report();
-    // Against the bound that was reached, not the tolerance that was asked for: both sides promise the same.
+    // The grid is compared at the reached bound, not at the requested tolerance: both sides promise equal accuracy.
     let dense_bytes = dense_bytes(field.bounds().size().max_element(), report.bound_m);
     let pictures = match pictures {
         Some((folder, stem)) => picture::write(&field, &surface, folder, stem)?,
@@ -81,7 +81,7 @@ pub fn examine(
     Ok(FieldExamination { report, build_s, dense_bytes, share_of_dense, pictures })
 }
 
-/// Bytes of a regular grid over a cube of this edge with a certified error of at most `bound`, metres:
+/// Returns the bytes of a regular grid over a cube of edge `edge` with a certified error of at most `bound`, metres:
 /// the error is at most half a cell's diagonal.
 pub fn dense_bytes(edge: f64, bound: f64) -> f64 {
     // The diagonal of a cell is its edge times the root of 3, and half of that is the error.
@@ -90,7 +90,7 @@ pub fn dense_bytes(edge: f64, bound: f64) -> f64 {
     samples.powi(3) * size_of::<f32>() as f64
 }
 
-/// As rows of a table.
+/// Returns the field's numbers as rows of a table.
 pub fn table(e: &FieldExamination) -> String {
     let r = &e.report;
     let percent = |n: usize| {

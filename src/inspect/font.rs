@@ -3,9 +3,9 @@
 /// Pixels from one letter to the next.
 pub const ADVANCE: usize = 6;
 
-/// A letter's columns; a letter that is not known is blank.
+/// Returns a letter's columns; an unknown letter is blank.
 pub fn columns(letter: char) -> [u8; 5] {
-    // From one end to the other: a picture has a few dozen letters.
+    // A linear search suffices: a picture has a few dozen letters.
     GLYPHS.iter().find(|(l, _)| *l == letter).map_or([0; 5], |(_, columns)| *columns)
 }
 

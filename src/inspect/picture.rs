@@ -1,4 +1,4 @@
-//! Pictures of a field: distance on one side, what is certified of it on the other.
+//! Pictures of a field: its distance on one side, the width of its certified interval on the other.
 
 use std::{
     io,
@@ -11,29 +11,29 @@ use super::{
 };
 use crate::{sdf::Field, surface::Surface};
 
-/// Deep inside, over the surface, to far outside.
+/// Colours from deep inside, over the surface, to far outside.
 const INSIDE: [Colour; 3] = [[16, 52, 120], [70, 130, 190], [222, 235, 247]];
 const OUTSIDE: [Colour; 3] = [[254, 237, 214], [240, 150, 80], [140, 45, 4]];
-/// Narrow to wide intervals.
+/// Colours of narrow to wide intervals.
 const WIDTHS: [Colour; 5] =
     [[226, 240, 217], [120, 198, 121], [49, 130, 149], [68, 58, 130], [50, 10, 60]];
-/// An interval of no width.
+/// Colour of an interval of no width.
 const EXACT: Colour = [255, 255, 255];
 
 const GAP: usize = 24;
-/// Room for the numbers of an axis or of a bar.
+/// Width for the numbers of an axis or of a bar.
 const NUMBERS: usize = 92;
 const BAR: usize = 18;
-/// Iso-lines from the surface to the farthest point, about.
+/// Approximate number of iso-lines from the surface to the farthest point.
 const LINES: f64 = 10.0;
-/// Ticks of an axis at most, and pixels between two at least.
+/// Most ticks of an axis, and least pixels between two.
 const TICKS: f64 = 8.0;
 const TICK_PIXELS: f64 = 80.0;
 
-/// Writes `{stem}-field-yz.png`, `-xz` and `-xy` into a folder, and says which.
+/// Writes `{stem}-field-yz.png`, `-xz` and `-xy` into a folder, and returns their paths.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// Returns an error if a file cannot be written.
 pub fn write(
     field: &Field,
     surface: &Surface,
@@ -50,14 +50,14 @@ pub fn write(
     Ok(files)
 }
 
-/// One of the two maps: what it shows and what its colours mean.
+/// A map of the picture: its contents and the meaning of its colours.
 struct Map<'a> {
     title: [String; 2],
     colour: &'a dyn Fn(usize) -> Colour,
     lines: Option<f64>,
     /// Colour at a height of the bar, 0 to 1.
     bar: &'a dyn Fn(f64) -> Colour,
-    /// Heights and texts beside the bar.
+    /// Heights and texts next to the bar.
     marks: Vec<(f64, String)>,
 }
 
@@ -66,7 +66,7 @@ fn draw(slice: &Slice, tolerance: f64) -> Canvas {
     let text = NUMBERS + TEXT_WIDTH_MAX;
     let panel_w = (NUMBERS + w + GAP + BAR + NUMBERS).max(text) + GAP;
     let panel_h = HEAD + h + FOOT;
-    // Flat slices one above the other, others side by side, so that the picture is about square.
+    // Flat slices go one above the other, others next to each other, so that the picture is about square.
     let beside = slice.height > slice.width / 2;
     let (columns, rows) = if beside { (2, 1) } else { (1, 2) };
     let mut canvas = Canvas::new(panel_w * columns, panel_h * rows + GAP);
@@ -76,21 +76,21 @@ fn draw(slice: &Slice, tolerance: f64) -> Canvas {
     canvas
 }
 
-/// Room for the two lines of a title.
+/// Height of the two lines of a title.
 const HEAD: usize = 2 * TEXT_HEIGHT + 16;
-/// Room for the numbers and the name of the lower axis.
+/// Height of the numbers and the name of the lower axis.
 const FOOT: usize = 4 * TEXT_HEIGHT;
-/// Room for the longest line of text.
+/// Width of the longest line of text.
 const TEXT_WIDTH_MAX: usize = 400;
-/// A bar is at least this high: room for its numbers.
+/// Least height of a bar, for its numbers.
 const BAR_HEIGHT_MIN: usize = 160;
 
 fn draw_distance(canvas: &mut Canvas, slice: &Slice, at: (usize, usize)) {
     let (deepest, farthest) = Slice::range(&slice.values);
-    // A pixel at least on either side: an open sheet has no inside, and its scale would divide by zero.
+    // The range is at least a pixel on either side: an open sheet has no inside, and its scale would divide by zero.
     let (deepest, farthest) = (deepest.min(-slice.pixel), farthest.max(slice.pixel));
     let step = round_step(farthest / LINES);
-    // Both sides use their whole range of colours: a tool is far thinner than what is around it.
+    // Both sides use their whole range of colours: a tool is far thinner than the space around it.
     let colour_of = |d: f64| {
         if d < 0.0 { along(&INSIDE, 1.0 - d / deepest) } else { along(&OUTSIDE, d / farthest) }
     };
@@ -108,7 +108,7 @@ fn draw_distance(canvas: &mut Canvas, slice: &Slice, at: (usize, usize)) {
 
 fn draw_widths(canvas: &mut Canvas, slice: &Slice, at: (usize, usize), tolerance: f64) {
     let widest = Slice::range(&slice.widths).1.max(10.0 * tolerance);
-    // Logarithmic: most of a field is far finer than its bound, and the rest is what is looked for.
+    // The scale is logarithmic: most of a field is far finer than its bound, and the picture is to show the rest.
     let narrowest = tolerance * 1e-2;
     let decades = (widest / narrowest).ln();
     let colour_of = |w: f64| match w {
@@ -144,7 +144,7 @@ fn draw_map(canvas: &mut Canvas, slice: &Slice, (x, y): (usize, usize), map: &Ma
             if map.lines.is_some_and(|step| slice.crosses(i, j, |d| (d / step).floor() as i64)) {
                 colour = mix(colour, INK, 0.45);
             }
-            // After the lines: a border of subspaces is seen where a line runs along it.
+            // The border of a subspace is drawn after the lines, so that it stays visible if a line runs along it.
             if slice.borders[at] {
                 colour = mix(colour, BORDER, 0.6);
             }
@@ -152,7 +152,7 @@ fn draw_map(canvas: &mut Canvas, slice: &Slice, (x, y): (usize, usize), map: &Ma
             canvas.put(left + i, top + slice.height - 1 - j, colour);
         }
     }
-    // The surface last and two pixels wide.
+    // The surface is drawn last and two pixels wide.
     for j in 0..slice.height {
         for i in (0..slice.width).filter(|i| slice.crosses(*i, j, |d| i64::from(d < 0.0))) {
             canvas.fill(left + i, top + (slice.height - 1 - j).saturating_sub(1), 2, 2, INK);
@@ -163,7 +163,7 @@ fn draw_map(canvas: &mut Canvas, slice: &Slice, (x, y): (usize, usize), map: &Ma
     draw_bar(canvas, left + slice.width + GAP, top, slice.height.max(BAR_HEIGHT_MIN), map);
 }
 
-/// Of subspaces.
+/// Colour of subspace borders.
 const BORDER: Colour = [110, 110, 120];
 
 fn draw_axes(canvas: &mut Canvas, slice: &Slice, left: usize, top: usize) {
@@ -200,17 +200,17 @@ fn draw_bar(canvas: &mut Canvas, x: usize, y: usize, height: usize, map: &Map) {
     }
 }
 
-/// Places and texts of round numbers of millimetres along an axis of `n` pixels.
+/// Returns positions and texts of round numbers of millimetres along an axis of `n` pixels.
 fn ticks(from: f64, n: usize, pixel: f64) -> Vec<(usize, String)> {
     let length = n as f64 * pixel;
     let step = round_step((length / TICKS).max(TICK_PIXELS * pixel));
     let first = (from / step).ceil() as i64;
-    // Each from its own number: steps that are added up would add up their rounding, and 0 would not be 0.
+    // Each tick is computed from its own number: summed steps would sum their rounding, and 0 would not be 0.
     let places = (first..).map(|k| k as f64 * step).take_while(|at| *at < from + length);
     places.map(|at| (((at - from) / pixel) as usize, mm(at))).collect()
 }
 
-/// The next greater of 1, 2, 5, 10, ...
+/// Returns the next greater of 1, 2, 5, 10, ...
 fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let factors = [1.0, 2.0, 5.0].into_iter();
@@ -218,10 +218,10 @@ fn round_step(least: f64) -> f64 {
     factors.map(|f| f * power).find(|s| *s >= least).unwrap_or(10.0 * power)
 }
 
-/// Metres as millimetres, without digits that say nothing.
+/// Formats metres as millimetres, without insignificant digits.
 fn mm(metres: f64) -> String {
     let mm = metres * 1e3;
-    // Three digits that count, from 0.0001 to 1,000 mm.
+    // Three significant digits, from 0.0001 to 1,000 mm.
     let decimals = if mm == 0.0 { 0.0 } else { (2.0 - mm.abs().log10().floor()).clamp(0.0, 6.0) };
     let text = format!("{mm:.*}", decimals as usize);
     let short =

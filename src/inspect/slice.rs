@@ -9,9 +9,9 @@ use crate::{sdf::Field, surface::Surface};
 pub struct Slice {
     /// The axis to the right and the axis upwards, 0 to 2.
     pub axes: (usize, usize),
-    /// The left lower corner; its third coordinate is that of the plane. Link frame, metres.
+    /// The lower left corner; its third coordinate is that of the plane. Link frame, metres.
     pub corner: DVec3,
-    /// Metres on both axes.
+    /// Edge of a pixel on both axes, metres.
     pub pixel: f64,
     /// Pixels to the right.
     pub width: usize,
@@ -21,17 +21,17 @@ pub struct Slice {
     pub values: Vec<f64>,
     /// Upper less lower end of the certified interval, metres.
     pub widths: Vec<f64>,
-    /// The pixel lies on the border of a subspace.
+    /// True if the pixel lies on the border of a subspace.
     pub borders: Vec<bool>,
 }
 
 /// The longer side of a slice, pixels.
 const LONGER_SIDE: usize = 700;
-/// What is shown around the surface, as a share of the surface's longer side in the plane.
+/// Margin around the surface, as a share of the surface's longer side in the plane.
 const MARGIN: f64 = 0.12;
 
 impl Slice {
-    /// Through the middle of the surface's box; `normal`: the axis across the plane, 0 to 2.
+    /// Reads a plane through the middle of the surface's box; `normal`: the axis across the plane, 0 to 2.
     pub fn new(field: &Field, surface: &Surface, normal: usize) -> Slice {
         let bounds = surface.bounds();
         let axes = [(1, 2), (0, 2), (0, 1)][normal];
@@ -60,12 +60,12 @@ impl Slice {
         };
         // Half a million readings, each independent of the others.
         (slice.values, slice.widths) = (0..width * height).into_par_iter().map(read).unzip();
-        // The three axes are 0, 1 and 2, so the third is what is left of their sum.
+        // The three axes are 0, 1 and 2, so the third is 3 less the sum of the other two.
         slice.mark_borders(field, 3 - axes.0 - axes.1);
         slice
     }
 
-    /// The middle of a pixel.
+    /// Returns the centre of a pixel.
     fn at(&self, i: usize, j: usize) -> DVec3 {
         let mut p = self.corner;
         p[self.axes.0] += (i as f64 + 0.5) * self.pixel;
@@ -76,7 +76,7 @@ impl Slice {
     fn mark_borders(&mut self, field: &Field, normal: usize) {
         let (u, v) = self.axes;
         let plane = self.corner[normal];
-        // Half open: a plane through a face that two subspaces share is in one of them.
+        // Intervals are half open: a plane through a face that two subspaces share is in one of them.
         for (min, max) in field.subspaces().filter(|(a, b)| a[normal] <= plane && plane < b[normal])
         {
             let place = |p: DVec3, axis: usize| (p[axis] - self.corner[axis]) / self.pixel;
@@ -99,16 +99,16 @@ impl Slice {
         }
     }
 
-    /// The value is on another level than at the right or the upper neighbour.
+    /// Returns true if the value is on another level than at the right or the upper neighbour.
     pub fn crosses(&self, i: usize, j: usize, level: impl Fn(f64) -> i64) -> bool {
         let at = |i: usize, j: usize| level(self.values[j * self.width + i]);
         let here = at(i, j);
-        // Two of four neighbours, so that each change of level is drawn once.
+        // Two of four neighbours are compared, so that each change of level is drawn once.
         (i + 1 < self.width && at(i + 1, j) != here)
             || (j + 1 < self.height && at(i, j + 1) != here)
     }
 
-    /// Least and greatest of some numbers.
+    /// Returns the least and the greatest of some numbers.
     pub fn range(numbers: &[f64]) -> (f64, f64) {
         let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         (least, numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max))

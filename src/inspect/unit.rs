@@ -3,14 +3,14 @@
 /// A unit of length.
 #[derive(Clone, Copy, Debug)]
 pub struct LengthUnit {
-    /// Short.
+    /// Symbol.
     pub name: &'static str,
-    /// So many are a metre.
+    /// Units per metre.
     pub per_m: f64,
 }
 
 impl LengthUnit {
-    /// For a length, and for all that stands beside it.
+    /// Returns the unit for a length, and for all values shown next to it.
     pub fn of(metres: f64) -> LengthUnit {
         match metres.abs() {
             m if m >= 1.0 => LengthUnit { name: "m", per_m: 1.0 },
@@ -20,13 +20,13 @@ impl LengthUnit {
     }
 }
 
-/// A length.
+/// Formats a length.
 pub fn length(metres: f64) -> String {
     let LengthUnit { name, per_m } = LengthUnit::of(metres);
     format!("{:.3} {name}", metres * per_m)
 }
 
-/// An amount of memory.
+/// Formats an amount of memory.
 pub fn bytes(n: f64) -> String {
     match n {
         n if n >= 1e9 => format!("{:.2} GB", n * 1e-9),

@@ -1,4 +1,4 @@
-//! Why a run failed.
+//! Errors of a load or demo run.
 
 use std::{io, path::PathBuf};
 
@@ -6,60 +6,60 @@ use super::{clients::haptic::WorkerError, run::server_process::ServerProcessErro
 use crate::client::{ClientError, credentials::CredentialsError, mesh_source::MeshFileError};
 use crate::config::LiveViewError;
 
-/// Why a run failed.
+/// A run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A mesh file.
+    /// A mesh file cannot be used.
     #[error("{0}")]
     Mesh(#[from] MeshFileError),
-    /// A server of one's own.
+    /// The run's own server did not start.
     #[error("{0}")]
     Server(#[from] ServerProcessError),
-    /// `--watch` where there is nothing to show.
+    /// `--watch` was given, but there is nothing to show.
     #[error(transparent)]
     LiveView(#[from] LiveViewError),
-    /// A call.
+    /// A call failed.
     #[error("{0}")]
     Client(#[from] ClientError),
-    /// A client's thread.
+    /// A client's thread failed.
     #[error("{0}")]
     Worker(#[from] WorkerError),
-    /// The system.
+    /// The system returned an error.
     #[error("cannot run: {0}")]
     Run(#[from] io::Error),
     /// The report was not written; the table was printed.
     #[error("cannot write {}: {error}", file.display())]
     Report {
-        /// As given.
+        /// File as given by the user.
         file: PathBuf,
-        /// The system's reason.
+        /// Error of the system.
         error: io::Error,
     },
-    /// Those who may vouch for the server, what it is shown, or the key.
+    /// The CA certificates, the client certificate or the key cannot be used.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
-    /// The run's own server asks for nothing.
+    /// Credentials were given for the run's own server, which asks for none.
     #[error("certificates and keys are for a server, expected --server")]
     NoServer,
-    /// Positions of all vertices are of one topology.
+    /// Cuts and deformations of all vertices were both requested; positions of all vertices belong to one topology.
     #[error("--deform-share is 1 and --cut-hz is not 0, expected one of the two")]
     CutsOfAll,
-    /// The objective's verdict.
+    /// The objective was not met.
     #[error("the objective {asked} is not met")]
     Objective {
-        /// As given.
+        /// Objective as given by the user.
         asked: String,
     },
-    /// It ended early because somebody wanted it to.
+    /// The user interrupted the run.
     #[error("interrupted")]
     Interrupted,
-    /// The demo's verdict.
+    /// Answers of the demo were wrong or missing.
     #[error("answers were wrong or missing: {what}")]
     Wrong {
-        /// How many were how.
+        /// Number of wrong ticks of each kind, in words.
         what: String,
     },
-    /// The verdict on a run that was asked for, where lateness is the user's to judge.
+    /// Too few ticks were answered in a `load` run, whose user judges lateness.
     #[error(
         "only {answered} of {sent} ticks were answered, expected at least 99 %: {}",
         refusal.as_deref().unwrap_or("neither the server nor this machine kept up")
@@ -69,7 +69,7 @@ pub enum LoadError {
         sent: u64,
         /// Ticks answered.
         answered: u64,
-        /// What the server said to those it refused.
+        /// The server's message for the first refused tick.
         refusal: Option<String>,
     },
 }

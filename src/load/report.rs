@@ -1,4 +1,4 @@
-//! What a run has shown: as JSON for scripts, as a table for people.
+//! The report of a run: JSON for scripts, a table for people.
 
 pub mod baseline;
 pub mod felt_plot;
@@ -34,97 +34,97 @@ use servo::ServoReport;
 use text::{columns, grouped, row};
 use verdict::RunVerdict;
 
-/// The share of ticks that must be answered.
+/// Least share of ticks that must be answered.
 const ANSWERED_MIN: f64 = 0.99;
 
-/// The report; its fields are the JSON's. Times are in microseconds and null when nothing was measured.
+/// Report of a run; its fields are the JSON's. Times are in microseconds and null when nothing was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunReport {
-    /// Ticks whose time came.
+    /// Ticks whose intended instant was reached.
     pub ticks_sent: u64,
-    /// Of those, answered, either by their own answer or by that of a newer tick that they were coalesced into.
+    /// Ticks answered, either by their own answer or by that of a newer tick that they were coalesced into.
     pub ticks_answered: u64,
-    /// Of those, coalesced into a newer one.
+    /// Answered ticks that were coalesced into a newer tick.
     pub coalesced: u64,
-    /// From a tick's intended instant.
+    /// Deadline of a tick, from its intended instant.
     pub deadline_us: u64,
-    /// Ticks answered later than that, or never.
+    /// Ticks answered after the deadline, or never.
     pub missed: u64,
-    /// The most of one client that were missed one after the other.
+    /// Longest run of consecutive missed ticks of one client.
     pub longest_miss_run: u64,
-    /// From a tick's intended instant to its answer.
+    /// Time from a tick's intended instant to its answer.
     pub rtt_us: Option<Percentiles>,
-    /// At the server, from a tick's bytes to the engine.
+    /// Server time from a tick's bytes to the engine.
     pub wait_us: Option<Percentiles>,
-    /// In the engine.
+    /// Time in the engine.
     pub compute_us: Option<Percentiles>,
-    /// At the server, from the engine's answer to the message.
+    /// Server time from the engine's answer to the message.
     pub convert_us: Option<Percentiles>,
-    /// The round trip less the time in the engine, of ticks with an answer of their own.
+    /// Round trip less the time in the engine, of ticks with an answer of their own.
     pub outside_us: Option<Percentiles>,
     /// Age of the oldest tissue revision that an answer was computed from.
     pub stale_age_us: Option<Percentiles>,
     /// Mean encoded size of an answer.
     pub answer_bytes: u64,
-    /// Over all answers.
+    /// Contacts over all answers.
     pub contacts: Contacts,
-    /// Negative: the deepest penetration. Null when no tissue came near.
+    /// Least signed distance; negative: the deepest penetration. Null when no tissue came near.
     pub min_signed_distance_m: Option<f64>,
-    /// The 60 Hz side.
+    /// Deformations that the run sent.
     pub deformations: DeformationReport,
-    /// The knife.
+    /// Cuts.
     pub cuts: CutReport,
-    /// An echo of answers of the same size, measured with the same clients in the same run.
+    /// Round trip of an echo with answers of equal size, measured with equal clients in the same run.
     pub baseline: Option<Baseline>,
-    /// What was asked of the run, beside what it did.
+    /// Objective that the user set for the run, and its verdict.
     pub objective: Option<ObjectiveVerdict>,
-    /// What a hand would have felt; null when nothing was rendered.
+    /// Forces and depths that a hand would have felt; null when nothing was rendered.
     pub rendering: Option<RenderingReport>,
-    /// What a simulated hand felt of its servo; null without one.
+    /// Servo as a simulated hand felt it; null without a servo.
     pub servo: Option<ServoReport>,
-    /// How near that was to the true force; null without a servo, or where tissue was cut.
+    /// Difference of the servo's force from the true force; null without a servo, or when tissue was cut.
     pub fidelity: Option<FidelityReport>,
-    /// Whether answers were right and complete, and who made ticks late.
+    /// Verdict on answers (right and complete), and the causes of late ticks.
     pub verdict: RunVerdict,
-    /// How late a thread of this machine woke from naps of 1 ms.
+    /// Lateness of a thread of this machine that wakes from naps of 1 ms.
     pub hiccup_us: Option<Percentiles>,
-    /// Of the last minute, at the end; null where the system does not say.
+    /// Load average of the last minute, taken at the end; null where the system does not report it.
     pub load_average: Option<f64>,
-    /// Of the tissue.
+    /// Triangles of the tissue.
     pub tissue_triangles: u64,
 }
 
 /// Contacts over all answers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Contacts {
-    /// Summed over ticks.
+    /// Sum over ticks.
     pub total: u64,
-    /// Of one tick.
+    /// Most contacts of one tick.
     pub max_per_tick: u32,
 }
 
-/// What became of the deformations.
+/// Counts and times of the deformations.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeformationReport {
-    /// Handed to the transport.
+    /// Deformations handed to the transport.
     pub sent: u64,
-    /// Said to be visible to ticks.
+    /// Deformations that the server acknowledged as visible to ticks.
     pub acknowledged: u64,
-    /// In the engine.
+    /// Time of an update in the engine.
     pub update_us: Option<Percentiles>,
 }
 
-/// What became of the cuts.
+/// Counts and times of the cuts.
 #[derive(Clone, Debug, Serialize)]
 pub struct CutReport {
-    /// Applied and published.
+    /// Cuts applied and published.
     pub done: u64,
-    /// In the engine.
+    /// Time of a cut in the engine.
     pub update_us: Option<Percentiles>,
 }
 
 impl RunReport {
-    /// Now: the load average is taken here.
+    /// Builds the report of a run; samples the load average at this call.
     pub fn of(measured: &Measured, deadline: Duration, path: &ForcePath) -> RunReport {
         let Measured { tally, deformations, cuts, hiccups, tissue_triangles, .. } = measured;
         RunReport {
@@ -161,21 +161,21 @@ impl RunReport {
         }
     }
 
-    /// For scripts.
+    /// Returns the report as JSON, for scripts.
     ///
     /// # Errors
-    /// Never; the writer's type has them.
+    /// Never returns one in practice; the writer's type has errors.
     pub fn json(&self) -> io::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Whether enough ticks were answered.
+    /// Returns true if enough ticks were answered.
     pub fn is_answered(&self) -> bool {
         // A run without a tick shows nothing, so it does not pass.
         self.ticks_answered as f64 >= ANSWERED_MIN * self.ticks_sent as f64 && self.ticks_sent > 0
     }
 
-    /// For a person to read.
+    /// Returns the report as a table, for people.
     pub fn table(&self) -> String {
         let mut text = String::new();
         for (name, value) in self.counts() {
@@ -207,7 +207,7 @@ impl RunReport {
         text
     }
 
-    /// The verdicts in words, below the table.
+    /// Returns the verdicts in words, printed below the table.
     pub fn said(&self) -> String {
         let mut text = String::from(
             "\nA round trip counts from the instant at which its tick was due, however late it was sent.\n\
@@ -278,7 +278,7 @@ impl RunReport {
                 self.load_average.map_or_else(|| "unknown".to_owned(), |load| format!("{load:.2}")),
             ),
         ];
-        // Below the penetration, which is the proxy's then.
+        // Rendering rows follow the penetration, which is the proxy's when the tool is rendered.
         rows.splice(4..4, felt);
         rows
     }

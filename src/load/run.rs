@@ -1,4 +1,4 @@
-//! One run: its arguments, its plan, its threads, its end.
+//! A run: its arguments, its plan, its threads, its end.
 
 pub mod args;
 pub mod busy_threads;

@@ -1,4 +1,4 @@
-//! What stands on the server during a run: a scene with the plan's organ and instrument, and the path over it.
+//! The server's state for a run: a scene with the plan's organ and instrument, and the path over it.
 
 pub mod dent;
 pub mod held_device;
@@ -25,21 +25,21 @@ use phantom::Instrument;
 /// A scene on a server, and the connection that set it up.
 pub struct Stage {
     client: Client,
-    /// The scene.
+    /// Id of the scene.
     pub scene_id: String,
-    /// The organ.
+    /// Id of the organ.
     pub tissue_id: u32,
-    /// The instrument.
+    /// Id of the instrument.
     pub tool_id: u32,
-    /// Of the instrument's tip.
+    /// Path of the instrument's tip.
     pub path: Arc<Path>,
 }
 
 impl Stage {
-    /// Makes a scene of its own with the plan's tissue and tool.
+    /// Creates a scene with the plan's tissue and tool.
     ///
     /// # Errors
-    /// When the server refuses or goes, or on an interrupt.
+    /// Returns an error if the server refuses or goes away, or on an interrupt.
     pub async fn set_up(
         plan: &Plan,
         server: &ServerAddress,
@@ -48,8 +48,8 @@ impl Stage {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let mut client = Client::connect(server).await?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // By process and number: two load tests on one server, and the runs of one search for the capacity, have
-        // scenes of their own.
+        // Ids contain process and number: two load tests on one server, and the runs of one search for the capacity,
+        // have separate scenes.
         let scene_id = format!("load-{}-{number}", process::id());
         client.create_scene(&scene_id).await?;
         let furnished = tokio::select! {
@@ -68,7 +68,7 @@ impl Stage {
         }
     }
 
-    /// The connection that set it up.
+    /// Returns a clone of the connection that set the scene up.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
@@ -76,7 +76,7 @@ impl Stage {
     /// Removes the scene.
     ///
     /// # Errors
-    /// When the server refuses or is gone.
+    /// Returns an error if the server refuses or is gone.
     pub async fn close(mut self) -> Result<(), ClientError> {
         self.client.delete_scene(&self.scene_id).await
     }
@@ -91,13 +91,13 @@ async fn furnish(
     say_doubt(&plan.organ.label, added.report.as_slice());
     let tissue_id = added.tissue_id;
     let tool_id = add_instrument(client, scene_id, &plan.instrument).await?;
-    // After both uploads: the survey asks the server about the surface that the ticks are going to meet.
+    // The survey follows both uploads: it asks the server about the surface that the ticks will meet.
     let press = if plan.is_rendered { Press::RENDERED } else { Press::PENETRATING };
     let path = Path::survey(client, scene_id, tissue_id, (&plan.organ.bounds, press)).await?;
     Ok((tissue_id, tool_id, path))
 }
 
-/// Says how far the field is that the server builds.
+/// Uploads the instrument, and prints the progress of the fields that the server builds.
 async fn add_instrument(
     client: &mut Client,
     scene_id: &str,
@@ -119,7 +119,7 @@ async fn add_instrument(
     Ok(added.tool_id)
 }
 
-/// Says which of a file's meshes may be in another unit.
+/// Prints the meshes of a file that may be in another unit.
 fn say_doubt(label: &str, reports: &[MeshReport]) {
     for report in reports.iter().filter(|report| !report.unit_doubt.is_empty()) {
         eprintln!("palpate: {label} may be in another unit (--scale-to-m): {}", report.unit_doubt);

@@ -1,8 +1,8 @@
 //! Wavefront OBJ: the `v` and `f` lines.
 //!
-//! Own code although there is a maintained reader, tobj: it numbers vertices by first use in each group
-//! and drops the unused, while clients deform a tissue by the file's numbers; it keeps 104 bytes for a
-//! face of 4; it overflows on vertex number 0; and its errors name no line. The tests compare with it.
+//! Own code although a maintained reader, tobj, exists: it numbers vertices by first use in each group and drops unused
+//! ones, while clients deform a tissue by the file's numbers; it keeps 104 bytes for a face of 4; it overflows on
+//! vertex number 0; and its errors name no line. The tests compare with it.
 
 use glam::Vec3;
 
@@ -21,13 +21,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     while let Some(line) = text.line() {
         let mut words = line.words();
         match words.next() {
-            // A fourth coordinate, or a colour, may follow and is passed over.
+            // A fourth coordinate, or a colour, may follow and is ignored.
             Some(b"v") => positions.push(parse_point(&mut words, line.place())?),
             Some(b"f") => {
-                // One list for all faces, so that a file of a million faces allocates once.
+                // One list serves all faces, so that a file of a million faces allocates once.
                 corners.clear();
-                // Faces may come before the vertices that they name: the number is checked by the validator, which
-                // knows them all.
+                // Faces may come before the vertices that they name: the validator, which knows all vertices, checks
+                // the number.
                 read_face(line, &mut text, positions.len(), &mut corners)?;
                 if !faces.push_polygon(&corners) {
                     let got = format!("{} corners", corners.len());
@@ -35,7 +35,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
                     return Err(unexpected(text.place(), expected, Some(got.as_bytes())));
                 }
             }
-            // Materials, groups, normals, curves: none moves a vertex.
+            // Materials, groups, normals and curves move no vertex.
             _ => {}
         }
     }
@@ -43,17 +43,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     Ok(MeshData { positions, triangles })
 }
 
-/// With room for all that a file has.
+/// Arrays with capacity for a whole file.
 struct Arrays {
     positions: Vec<Vec3>,
     faces: Faces,
-    /// Of one face.
+    /// Corners of one face.
     corners: Vec<u32>,
 }
 
 impl Arrays {
     fn for_file(bytes: &[u8], room: &mut ReadRoom) -> Result<Arrays, MeshReadError> {
-        // A pass over the words alone, as the file declares no counts: the arrays are made once and never grow.
+        // A pass over the words alone, as the file declares no counts: the arrays are allocated once and never grow.
         let (mut n_positions, mut n_triangles, mut n_corners_max) = (0, 0, 0);
         let mut text = TextCursor::new(bytes);
         while let Some(line) = text.line() {
@@ -81,7 +81,7 @@ impl Arrays {
     }
 }
 
-/// A face goes on over lines that end in a backslash.
+/// Reads a face, which continues over lines that end in a backslash.
 fn read_face(
     first: Line,
     text: &mut TextCursor,
@@ -92,7 +92,7 @@ fn read_face(
     let mut n_skipped = 1;
     loop {
         for word in line.words().skip(n_skipped).filter(|word| *word != b"\\") {
-            // The backslash may stand right behind a number.
+            // The backslash may directly follow a number.
             let word = word.strip_suffix(b"\\").unwrap_or(word);
             corners.push(vertex_number(word, n_positions, &line)?);
         }
@@ -104,12 +104,12 @@ fn read_face(
     }
 }
 
-/// A corner is `v`, `v/vt`, `v//vn` or `v/vt/vn`; numbers count from 1, or back from the last vertex.
+/// Parses a corner: `v`, `v/vt`, `v//vn` or `v/vt/vn`; numbers count from 1, or back from the last vertex.
 fn vertex_number(word: &[u8], n_positions: usize, line: &Line) -> Result<u32, MeshReadError> {
     let expected = "a vertex number from 1 to 4294967295, or from -1 back to the first vertex";
     let number = word.split(|b| *b == b'/').next();
     let number: i64 = parse(number, line.place(), expected)?;
-    // Back from the vertices read so far, which is what the format says.
+    // The format counts back from the vertices read so far.
     let from_0 = if number < 0 { n_positions as i64 + number } else { number - 1 };
     u32::try_from(from_0).map_err(|_| unexpected(line.place(), expected, Some(word)))
 }
@@ -156,7 +156,7 @@ mod tests {
         assert!(error("f 1 2 \\").contains("line 1: expected the face to go on"));
     }
 
-    /// The same triangles in the same order as tobj reads, by position: tobj numbers vertices its own way.
+    /// Equals tobj's triangles, in order, by position: tobj numbers vertices its own way.
     #[test]
     fn reads_what_tobj_reads() {
         let Some(folder) = shared_data() else { return };

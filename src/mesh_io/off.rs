@@ -1,7 +1,7 @@
 //! OFF, ASCII: a header, the counts, then each vertex and each face.
 //!
-//! Most files have a line for each vertex and each face; what follows on the line (normals, colours) is ignored. A file
-//! with fewer lines is in free form: numbers follow each other over as many lines as they like.
+//! Most files have a line for each vertex and each face; the rest of the line (normals, colours) is ignored. A file
+//! with fewer lines is in free form: numbers follow each other over any number of lines.
 
 use std::str::FromStr;
 
@@ -15,13 +15,13 @@ use super::{
 };
 use crate::geometry::MeshData;
 
-/// "0 0 0" and a line end.
+/// Least bytes of a vertex: "0 0 0" and a line end.
 const VERTEX_BYTES_MIN: u64 = 6;
-/// "3 0 0 0" and a line end.
+/// Least bytes of a face: "3 0 0 0" and a line end.
 const FACE_BYTES_MIN: u64 = 8;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    // Own code, like OBJ's: the format is a page long, and errors name the line.
+    // Own code, as for OBJ: the format is a page long, and errors name the line.
     let (mut records, n_extra_numbers) = Records::after_header(bytes)?;
     let n_vertices = records.next("the number of vertices")?;
     let n_faces = records.next("the number of faces")?;
@@ -44,7 +44,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         records.begin("a face")?;
         let n: u32 = records.next("the number of corners")?;
         corners.clear();
-        // A file that is too short ends this at once, so a lying number costs nothing.
+        // A file that is too short ends this loop at once, so a false count costs nothing.
         for _ in 0..n {
             corners.push(records.next("a vertex number")?);
         }
@@ -54,7 +54,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             return Err(unexpected(records.place, expected, Some(got.as_bytes())));
         }
     }
-    // Colours of faces cannot be told from the next face in free form.
+    // Colours of faces are indistinguishable from the next face in free form.
     if let Some(word) = records.word().filter(|_| !records.by_lines) {
         let expected = format!("the end of the file after {n_faces} faces");
         return Err(unexpected(records.place, &expected, Some(word)));
@@ -63,15 +63,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     Ok(MeshData { positions, triangles })
 }
 
-/// Triangles of the faces that begin here, and corners of the largest, by what the file holds.
+/// Counts the triangles of the faces that begin here, and the corners of the largest, by the file's content.
 fn count_triangles(mut faces: Records, n_faces: u64) -> (u64, u64) {
-    // A pass over the faces alone, so that the arrays are made once and never grow. What is damaged counts for nothing:
-    // it is refused by who reads it.
+    // A pass over the faces alone, so that the arrays are allocated once and never grow. Damaged faces count for
+    // nothing: the reading pass rejects them.
     let (mut n_triangles, mut n_corners_max) = (0, 0);
     for _ in 0..n_faces {
         let said = faces.begin("a face").and_then(|()| faces.next("the number of corners"));
         let Ok(n_said): Result<u32, _> = said else { break };
-        // A number that lies has no words.
+        // A false number has too few words.
         let n_corners = (0..n_said).take_while(|_| faces.word().is_some()).count() as u64;
         n_corners_max = n_corners.max(n_corners_max);
         n_triangles += n_corners.saturating_sub(2);
@@ -83,16 +83,16 @@ fn count_triangles(mut faces: Records, n_faces: u64) -> (u64, u64) {
 #[derive(Clone)]
 struct Records<'a> {
     text: TextCursor<'a>,
-    /// Those left of the line.
+    /// The rest of the line.
     words: Words<'a>,
-    /// The line.
+    /// Position of the line.
     place: FilePlace,
-    /// Each record has a line of its own.
+    /// Each record has its own line.
     by_lines: bool,
 }
 
 impl<'a> Records<'a> {
-    /// Reads the header: also gives how many numbers follow the coordinates of each vertex in free form.
+    /// Reads the header; also returns the count of numbers that follow the coordinates of each vertex in free form.
     fn after_header(bytes: &'a [u8]) -> Result<(Records<'a>, u32), MeshReadError> {
         let mut text = TextCursor::new(bytes);
         let line = content_line(&mut text, "OFF")?;
@@ -102,12 +102,12 @@ impl<'a> Records<'a> {
             rest = stripped.unwrap_or(rest);
             u32::from(stripped.is_some())
         };
-        // Before it variants with texture, colours and normals, whose numbers follow the coordinates.
+        // Prefixes name variants with texture, colours and normals, whose numbers follow the coordinates.
         let n_extra_numbers = 2 * strip(b"ST") + 4 * strip(b"C") + 3 * strip(b"N");
         if strip(b"OFF") == 0 {
             return Err(line.unexpected("OFF"));
         }
-        // The counts may be on the header's line, and right behind it.
+        // The counts may be on the header's line, directly after it.
         let words = Words::of(rest);
         Ok((Records { text, words, place: line.place(), by_lines: false }, n_extra_numbers))
     }
@@ -117,7 +117,7 @@ impl<'a> Records<'a> {
         check_text_fits(self.place, n, what, smallest, n_left)
     }
 
-    /// Finds out whether there are lines for so many records after the counts.
+    /// Finds out whether there are lines for `n_records` records after the counts.
     fn find_form(&mut self, n_records: u64) -> Result<(), MeshReadError> {
         let mut after = self.text.clone();
         self.by_lines = (0..n_records).all(|_| content_line(&mut after, "").is_ok());
@@ -127,7 +127,7 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Goes to the next vertex or face.
+    /// Moves to the next vertex or face.
     fn begin(&mut self, expected: &str) -> Result<(), MeshReadError> {
         if self.by_lines {
             let line = content_line(&mut self.text, expected)?;

@@ -1,5 +1,5 @@
-//! PLY, ASCII or binary: a face on ply-rs-bw for the header and for each element, which are taken one by
-//! one so that only what is used is kept.
+//! PLY, ASCII or binary: a wrapper of ply-rs-bw for the header and for each element; elements are read one by one so
+//! that only the used ones are kept.
 
 use std::io::{self, BufRead, Read};
 
@@ -21,13 +21,13 @@ use crate::geometry::MeshData;
 
 /// Corners of the smallest polygon.
 const CORNERS_MIN: u64 = 3;
-/// The longest record: ply-rs-bw keeps one as a list of its words, which take eight times its bytes. A polygon of 16,000
-/// corners fits.
+/// Size limit of a record: ply-rs-bw keeps a record as a list of its words, which take eight times its bytes. A polygon
+/// of 16,000 corners fits.
 const RECORD_BYTES_MAX: u64 = 64 << 10;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    // Twice over the file, so that the arrays are made once and never grow: a header does not say how many triangles its
-    // polygons are.
+    // Two passes over the file, so that the arrays are allocated once and never grow: a header does not declare the
+    // number of triangles of its polygons.
     let (mut n_vertices, mut n_triangles) = (0, 0);
     let count = |corners: &[u32]| {
         n_triangles += corners.len().saturating_sub(2) as u64;
@@ -42,7 +42,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     Ok(MeshData { positions, triangles })
 }
 
-/// Gives the vertices and the corners of each face, in the file's order. `face` says whether they make one.
+/// Passes the vertices and the corners of each face, in the file's order. `face` returns true if the corners make a
+/// face.
 fn for_each(
     bytes: &[u8],
     mut vertex: impl FnMut(Vec3),
@@ -53,23 +54,23 @@ fn for_each(
     let header =
         parser.read_header(&mut reader).map_err(|e| damaged(&e, FilePlace::Line(reader.line())))?;
     let mut payload = Payload {
-        // The reader's own count goes on, as its header may have any length.
+        // The reader's own line count continues, as its header may have any length.
         line: reader.line(),
         rest: reader.into_inner(),
         n_bytes: bytes.len(),
         encoding: header.encoding,
         parser,
-        // One line at a time and one buffer for all.
+        // One line at a time, in one buffer for all lines.
         text: String::new(),
     };
     let (vertices, faces) = (element(&header, "vertex")?, element(&header, "face")?);
-    // In the order of the file, since elements have no other borders.
+    // Read in the order of the file, since elements have no other borders.
     for definition in header.elements.values() {
         payload.check_fits(definition)?;
         for _ in 0..definition.count {
             let place = payload.place();
             let record = payload.next(definition)?;
-            // By identity: the element was found once, and its name need not be compared for each record.
+            // Compared by identity: the element was found once, and its name need not be compared for each record.
             if std::ptr::eq(definition, vertices) {
                 vertex(Vec3::from_array(record.position));
             } else if std::ptr::eq(definition, faces) {
@@ -84,10 +85,10 @@ fn for_each(
     Ok(())
 }
 
-/// One vertex or face; what else the file says of it is passed over.
+/// A vertex or face; other properties in the file are skipped.
 struct Record {
     position: [f32; 3],
-    /// `None` also when one of the numbers is no vertex number.
+    /// `None` also if one of the numbers is no vertex number.
     corners: Option<Vec<u32>>,
 }
 
@@ -112,11 +113,11 @@ impl PropertyAccess for Record {
     }
 }
 
-/// What follows the header.
+/// File content after the header.
 struct Payload<'a> {
     rest: &'a [u8],
     n_bytes: usize,
-    /// Of the next line, counted from 1, while ASCII.
+    /// Number of the next line, counted from 1, if ASCII.
     line: usize,
     encoding: Encoding,
     parser: Parser<Record>,
@@ -137,7 +138,7 @@ impl Payload<'_> {
             .iter()
             .map(|(name, p)| smallest_size(name, &p.data_type, self.encoding))
             .sum();
-        // Elements of no bytes fit into any file, however many there are said to be.
+        // Elements of no bytes fit into any file, however large their count.
         if smallest == 0 && definition.count > 0 {
             let expected = "an element with a property";
             return Err(unexpected(self.place(), expected, Some(definition.name.as_bytes())));
@@ -207,9 +208,9 @@ fn element<'a>(header: &'a Header, name: &str) -> Result<&'a ElementDef, MeshRea
     }
 }
 
-/// Bytes that a property takes at least.
+/// Least number of bytes of a property.
 fn smallest_size(name: &str, data_type: &PropertyType, encoding: Encoding) -> u64 {
-    // In a text, a digit and what separates it from the next.
+    // In a text: a digit and a separator.
     let size = |scalar: &ScalarType| match (encoding, scalar) {
         (Encoding::Ascii, _) => 2,
         (_, ScalarType::Char | ScalarType::UChar) => 1,
@@ -226,14 +227,14 @@ fn smallest_size(name: &str, data_type: &PropertyType, encoding: Encoding) -> u6
     }
 }
 
-/// The reader knows the line where it read text.
+/// The reader's message contains the line if it read text.
 fn damaged(error: &ParseError, place: FilePlace) -> MeshReadError {
-    // A quotation and the parser's inner state follow on lines of their own: the place is told here.
+    // A quotation and the parser's inner state follow on lines of their own; this error reports the place.
     let message = error.to_string();
     let message = message.split("\n\tError:").next().unwrap_or_default();
     let message = one_line(&message.replacen("\n\tString:", " In:", 1));
     let named = error.line().map(|line| format!("Line {line}: "));
-    // The line would else be said twice.
+    // The line would otherwise be reported twice.
     let message = match named.as_deref().and_then(|named| message.strip_prefix(named)) {
         Some(rest) => rest.to_owned(),
         None => message,

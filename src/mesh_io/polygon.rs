@@ -1,7 +1,7 @@
-//! Triangles of what a file gives as polygons and strips.
+//! Triangulates a file's polygons and strips.
 //!
 //! A polygon becomes a fan about its first corner if the fan covers the polygon, and is cut into ears otherwise
-//! ([`ears`]). Both use every corner and add none, so that neighbours still share their edges.
+//! ([`ears`]). Both use every corner and add none, so neighbours still share their edges.
 
 mod blockers;
 mod ears;
@@ -19,12 +19,12 @@ use ears::EarCutter;
 #[derive(Default)]
 pub(super) struct Faces {
     triangles: Vec<[u32; 3]>,
-    /// For each triangle: whether it is of the same polygon as the triangle before.
+    /// For each triangle: true if it belongs to the polygon of the triangle before.
     goes_on: Vec<bool>,
 }
 
 impl Faces {
-    /// No faces, with room for `n` triangles.
+    /// No faces, with capacity for `n` triangles.
     pub(super) fn with_room(
         n: u64,
         room: &mut ReadRoom,
@@ -34,7 +34,7 @@ impl Faces {
         Ok(Faces { triangles, goes_on: room.vec(n, "triangles", place)? })
     }
 
-    /// Makes room for `n_more` triangles.
+    /// Reserves capacity for `n_more` triangles.
     pub(super) fn make_room(
         &mut self,
         n_more: u64,
@@ -42,7 +42,7 @@ impl Faces {
         place: FilePlace,
     ) -> Result<(), MeshReadError> {
         let mut all = Faces::with_room(n_more.saturating_add(self.len() as u64), room, place)?;
-        // Only those of a section before are moved, as few files have two.
+        // Only the triangles of an earlier section are moved, as few files have two sections.
         all.triangles.append(&mut self.triangles);
         all.goes_on.append(&mut self.goes_on);
         *self = all;
@@ -53,10 +53,10 @@ impl Faces {
         self.triangles.len()
     }
 
-    /// Adds a polygon; false when it has fewer than three corners.
+    /// Adds a polygon. Returns false if it has fewer than three corners.
     #[must_use]
     pub(super) fn push_polygon(&mut self, corners: &[u32]) -> bool {
-        // As a fan, which holds all corners in their order: the vertices may come later in the file.
+        // Stored as a fan, which holds all corners in their order: the vertices may come later in the file.
         if let [first, rest @ ..] = corners {
             let first_triangle = self.len();
             self.triangles.extend(rest.windows(2).map(|pair| [*first, pair[0], pair[1]]));
@@ -65,8 +65,8 @@ impl Faces {
         corners.len() >= 3
     }
 
-    /// Adds a triangle strip; false when it has fewer than three corners. Every second triangle of a strip is wound
-    /// the other way.
+    /// Adds a triangle strip. Returns false if it has fewer than three corners. Every second triangle of a strip is
+    /// wound the other way.
     #[must_use]
     pub(super) fn push_strip(&mut self, corners: &[u32]) -> bool {
         // Each triangle shares two corners with the one before.
@@ -78,10 +78,10 @@ impl Faces {
         corners.len() >= 3
     }
 
-    /// The triangles of all faces: of a polygon of n corners n - 2, where the polygon was given.
+    /// Triangles of all faces: n - 2 of a polygon of n corners, at the polygon's position.
     ///
     /// # Errors
-    /// A polygon that takes more memory or more steps than a file of this size may take.
+    /// Returns an error if a polygon takes more memory or more steps than a file of this size allows.
     pub(super) fn cut(
         mut self,
         positions: &[Vec3],
@@ -110,7 +110,7 @@ fn cut_polygon(
     room: &mut ReadRoom,
     place: FilePlace,
 ) -> Result<(), MeshReadError> {
-    // A vertex that is not there or no finite point is refused by the validator, which names it.
+    // The validator rejects a missing or non-finite vertex and names it.
     let is_point = |v: &u32| positions.get(*v as usize).is_some_and(|p| p.is_finite());
     if !fan.as_flattened().iter().all(is_point) {
         return Ok(());
@@ -118,9 +118,9 @@ fn cut_polygon(
     let position = |v: u32| positions[v as usize].as_dvec3();
     let Some(plane) = Projection::of(fan, position) else { return Ok(()) };
     let point = |v: u32| plane.point(position(v));
-    // Triangles that all face the polygon's side cover each point as often as the polygon winds around it: once, or never
-    // outside. A repeated corner gives a triangle without area. Three corners in a row would, too, but their middle one
-    // can be in triangles that have an area.
+    // Triangles that all face the polygon's side cover each point as often as the polygon winds around it: once, or
+    // never outside. A repeated corner gives a triangle without area. Three corners in a row would, too, but their
+    // middle corner can be in triangles that have an area.
     let is_covered = fan.iter().all(|t| {
         let [a, b, c] = t.map(point);
         a == b || b == c || c == a || orient_2d(a, b, c) > 0.0
@@ -132,15 +132,15 @@ fn cut_polygon(
     cutter.cut(fan, place)
 }
 
-/// The coordinate plane that a polygon is nearest to, seen from the side that the polygon faces. Two coordinates of a
-/// point are left as they are, so that corners on a straight edge stay on it.
+/// Coordinate plane that a polygon is nearest to, seen from the side that the polygon faces. Two coordinates of a point
+/// stay unchanged, so that corners on a straight edge stay on it.
 struct Projection {
     axes: [usize; 2],
 }
 
 impl Projection {
-    /// By the mean normal of a polygon, given as its fan (Newell: the sum of the fan's normals). `None` for a polygon
-    /// without one, as all its corners are on a line.
+    /// Projection by the mean normal of a polygon, given as its fan (Newell: the sum of the fan's normals). `None` if
+    /// the polygon has no normal, as all its corners are on a line.
     fn of(fan: &[[u32; 3]], position: impl Fn(u32) -> DVec3) -> Option<Projection> {
         let normals = fan.iter().map(|t| {
             let [a, b, c] = t.map(&position);

@@ -1,91 +1,91 @@
-//! What is wrong with a mesh file, and where.
+//! Errors of mesh files, with their position.
 
 use std::fmt;
 
-/// What is damaged, and where.
+/// Damage in a mesh file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeshReadError {
-    /// Something else than the format has there.
+    /// The content differs from the format.
     #[error("{place}: expected {expected}, got {got}")]
     Unexpected {
-        /// Where it is.
+        /// Position of the damage.
         place: FilePlace,
-        /// What the format has there.
+        /// Content that the format requires there.
         expected: String,
-        /// The start of what is there.
+        /// Start of the actual content.
         got: String,
     },
-    /// A count that the rest of the file has no room for.
+    /// A count that the rest of the file cannot hold.
     #[error("{place}: {count} {what} need at least {needed} bytes, {} left", bytes_are(*left))]
     Truncated {
-        /// Where the counted things begin.
+        /// Start of the counted items.
         place: FilePlace,
-        /// The count declared.
+        /// Declared count.
         count: u64,
-        /// What is counted.
+        /// Name of the counted items.
         what: String,
-        /// Bytes that so many take at least.
+        /// Least bytes of that many items.
         needed: u64,
-        /// Bytes there are.
+        /// Bytes left in the file.
         left: u64,
     },
-    /// Arrays that would be larger than a reader may take for such a file.
+    /// Arrays larger than a reader may allocate for a file of this size.
     #[error(
         "{place}: {count} {what} take {needed} bytes of memory, expected at most {left} for a file of {file} bytes"
     )]
     TooDense {
-        /// Where the counted things begin.
+        /// Start of the counted items.
         place: FilePlace,
-        /// Counted in the file.
+        /// Number of items in the file.
         count: u64,
-        /// What is counted.
+        /// Name of the counted items.
         what: String,
-        /// Bytes that so many take in memory.
+        /// Bytes of that many items in memory.
         needed: u64,
-        /// Bytes that the reader may still take.
+        /// Bytes that the reader may still allocate.
         left: u64,
-        /// Bytes of the file.
+        /// Size of the file, bytes.
         file: u64,
     },
-    /// A binary block whose declared size is not the one it has.
+    /// A binary block whose declared size differs from its actual size.
     #[error(
         "{place}: {section} declares {declared} bytes, but the next section, {next}, begins after {found}{}",
         escapes_note(*escapes)
     )]
     BlockSize {
-        /// Where the block begins.
+        /// Start of the block.
         place: FilePlace,
-        /// The section's first line.
+        /// First line of the section.
         section: String,
-        /// Bytes that the section's line declares.
+        /// Bytes declared by the section's line.
         declared: u64,
-        /// The keyword of the section that follows.
+        /// Keyword of the next section.
         next: String,
-        /// Bytes up to that section.
+        /// Bytes up to the next section.
         found: u64,
         /// Bytes in between that were replaced by text such as `\E3`.
         escapes: u64,
     },
-    /// The format's reader refused it.
+    /// The format's parser rejected the file.
     #[error("{place}: {message}")]
     Reader {
-        /// How far it came.
+        /// Position that the parser reached.
         place: FilePlace,
-        /// In the reader's words.
+        /// Message of the parser.
         message: String,
     },
 }
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePlace {
-    /// Of a text, counted from 1.
+    /// Line of a text, counted from 1.
     Line(usize),
-    /// Counted from 0.
+    /// Byte, counted from 0.
     Byte(usize),
     /// A facet of an STL file, counted from 0.
     Facet(usize),
-    /// A polygon or strip's triangle, counted from 0.
+    /// Face: a polygon or a strip's triangle, counted from 0.
     Face(usize),
 }
 
@@ -100,13 +100,13 @@ impl fmt::Display for FilePlace {
     }
 }
 
-/// Something else than the format has there: `got` is what is there, if anything is.
+/// Error for content that differs from the format; `got` is the actual content, if any.
 pub(super) fn unexpected(place: FilePlace, expected: &str, got: Option<&[u8]>) -> MeshReadError {
     let got = got.map_or_else(|| "nothing".to_owned(), excerpt);
     MeshReadError::Unexpected { place, expected: expected.to_owned(), got }
 }
 
-/// The size gate: `count` things of at least `smallest` bytes each must fit in the bytes left.
+/// Size check: `count` things of at least `smallest` bytes each must fit in the bytes left.
 pub(super) fn check_fits(
     place: FilePlace,
     count: u64,
@@ -114,11 +114,11 @@ pub(super) fn check_fits(
     smallest: u64,
     left: usize,
 ) -> Result<(), MeshReadError> {
-    // Saturating, because a header may claim any count: the product only has to be larger than any file.
+    // Saturating, because a header may declare any count: the product only has to exceed any file's size.
     check_size(place, count, what, count.saturating_mul(smallest), left)
 }
 
-/// The size gate of a text, whose last line or word may lack its end.
+/// Size check of a text, whose last line or word may lack its end.
 pub(super) fn check_text_fits(
     place: FilePlace,
     count: u64,
@@ -150,27 +150,27 @@ fn bytes_are(n: u64) -> String {
     }
 }
 
-/// The start of some bytes of a file, fit for a message.
+/// Start of some bytes of a file, printable in a message.
 pub(super) fn excerpt(bytes: &[u8]) -> String {
     const SHOWN_MAX: usize = 40;
-    // A file may be binary and of any length; a message is neither.
+    // A file may be binary and of any length; a message may be neither.
     let shown = &bytes[..bytes.len().min(SHOWN_MAX)];
     let dots = if bytes.len() > SHOWN_MAX { "..." } else { "" };
     format!("\"{}{dots}\"", shown.escape_ascii())
 }
 
-/// A reader's message, which may quote any length of the file.
+/// A parser's message on one line; the message may quote any length of the file.
 pub(super) fn one_line(message: &str) -> String {
     const SHOWN_MAX: usize = 160;
     let words: Vec<&str> = message.split_whitespace().collect();
-    // By characters, as a cut within one would be no text.
+    // Cut by characters, as a cut within a character would not be text.
     words.join(" ").chars().take(SHOWN_MAX).collect()
 }
 
 fn escapes_note(escapes: u64) -> String {
     match escapes {
-        // Text conversions replace bytes that are no characters by escapes; a count of them tells a user what has
-        // happened to the file.
+        // Text conversions replace bytes that are no characters by escapes; their count shows a user the cause of the
+        // damage.
         0 => String::new(),
         n => {
             format!("; {n} bytes in it were replaced by text such as \\E3, as by a text conversion")

@@ -1,15 +1,15 @@
-//! The memory that a reader may take: a fixed multiple of the file, whatever the file says of itself.
+//! Memory limit of a reader: a fixed multiple of the file's size, whatever the file declares.
 
 use super::read_error::{FilePlace, MeshReadError};
 
-/// Bytes that a reader may take for each byte of its file. What tools write needs less than two: the densest that was
-/// met, quads of a binary PLY file with 16-bit vertex numbers, gives 36 bytes of arrays for 21 of file. Polygons of
+/// Bytes that a reader may allocate for each byte of its file. Files written by tools need less than two: the densest
+/// one met, quads of a binary PLY file with 16-bit vertex numbers, gives 36 bytes of arrays for 21 of file. Polygons of
 /// many corners, each a digit and a space, would give eight.
 pub const READ_BYTES_PER_BYTE: usize = 3;
-/// A reader may take this much whatever its file is: a cube in single digits is denser than any large mesh.
+/// Bytes that a reader may allocate for any file: a cube in single digits is denser than any large mesh.
 pub const READ_BYTES_MIN: usize = 1 << 20;
 
-/// What a reader may still take.
+/// Remaining memory budget of a reader.
 pub(super) struct ReadRoom {
     n_file_bytes: usize,
     left: usize,
@@ -22,28 +22,28 @@ impl ReadRoom {
         ReadRoom { n_file_bytes, left }
     }
 
-    /// An empty vector with room for `n` items, which stand at `place`.
+    /// Returns an empty vector with capacity for `n` items, which are at `place` in the file.
     ///
     /// # Errors
-    /// When so many are more than the reader may take.
+    /// Returns an error if `n` items take more than the reader may still allocate.
     pub(super) fn vec<T>(
         &mut self,
         n: u64,
         what: &str,
         place: FilePlace,
     ) -> Result<Vec<T>, MeshReadError> {
-        // Saturating: a count may be any number, and the product only has to be larger than any room.
+        // Saturating: a count may be any number, and the product only has to exceed any budget.
         self.take(n.saturating_mul(size_of::<T>() as u64), n, what, place)?;
-        // Exactly so many: a vector that grows has its old items beside the new ones for a while.
+        // Exact capacity: a vector that grows holds its old and new buffers at once for a while.
         let mut items = Vec::new();
         items.reserve_exact(n as usize);
         Ok(items)
     }
 
-    /// Takes the bytes of `n` things.
+    /// Takes the bytes of `n` things from the budget.
     ///
     /// # Errors
-    /// As above.
+    /// Returns an error if `needed` is more than the reader may still allocate.
     pub(super) fn take(
         &mut self,
         needed: u64,

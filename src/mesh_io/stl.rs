@@ -1,9 +1,9 @@
-//! STL: a face on stl_io.
+//! STL: a wrapper of stl_io.
 //!
-//! stl_io takes a file for ASCII when it begins with "solid ". Many binary files do, so the length
-//! decides first: binary is 84 bytes, 50 for each triangle, and less than that of padding. And it knows one spelling of
-//! one solid and of a number, where programs write `end solid`, capitals, several solids into a file, and normals that
-//! are no numbers: it is given what all of these mean.
+//! stl_io takes a file for ASCII if it begins with "solid ". Many binary files do, so the length decides first: binary
+//! is 84 bytes, 50 for each triangle, and less than that of padding. stl_io also accepts only one spelling of one solid
+//! and of a number, while programs write `end solid`, capitals, several solids into a file, and normals that are not
+//! numbers: these files are rewritten to the form that stl_io accepts.
 
 use std::io::{self, Cursor};
 
@@ -15,30 +15,30 @@ use super::{
 };
 use crate::geometry::MeshData;
 
-/// The comment and the count.
+/// Length of the comment and the count.
 const HEADER_BYTES: usize = 84;
 const COMMENT_BYTES: usize = 80;
-/// The normal, three corners and two bytes without meaning.
+/// Length of a triangle: the normal, three corners and two bytes without meaning.
 const TRIANGLE_BYTES: u64 = 50;
-/// The longest line of an ASCII file; `vertex` and three numbers take a few dozen.
+/// Maximum length of a line in an ASCII file; `vertex` and three numbers take a few dozen bytes.
 const LINE_BYTES_MAX: usize = 4096;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    // Leading space is allowed before it.
+    // Leading space is allowed.
     let first = bytes.trim_ascii_start();
     let says_solid = first.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"solid"));
     match declared_triangles(bytes) {
         // A line end, or padding, may follow the last triangle.
         Some(n) if (bytes.len() - HEADER_BYTES) as u64 / TRIANGLE_BYTES == n => {
             let end = HEADER_BYTES + (TRIANGLE_BYTES * n) as usize;
-            // Without its comment, so that it cannot be taken for ASCII.
+            // The comment is zeroed, so that the file cannot be taken for ASCII.
             collect(&[&[0; COMMENT_BYTES], &bytes[COMMENT_BYTES..end]].concat(), n)
         }
         _ if says_solid => {
             let text = as_one_solid(bytes);
             collect(&text, count_facets(&text)?)
         }
-        // Neither length nor first word fits: what is wrong is the count or a file cut short.
+        // Neither length nor first word fits: either the count is wrong or the file was cut short.
         Some(n) => {
             let left = bytes.len() - HEADER_BYTES;
             check_fits(FilePlace::Byte(HEADER_BYTES), n, "triangles", TRIANGLE_BYTES, left)?;
@@ -57,10 +57,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     }
 }
 
-/// The facets of all solids as those of one, in small letters and with a first and last line that stl_io knows.
+/// Rewrites the facets of all solids as one solid, in lower case and with a first and last line that stl_io accepts.
 fn as_one_solid(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes.len() + 16);
-    // stl_io wants a name after it, or at least a space.
+    // stl_io requires a name after it, or at least a space.
     text.extend(b"solid ");
     let mut is_ended = false;
     for line in bytes.split(|b| *b == b'\n').map(<[u8]>::trim_ascii) {
@@ -76,25 +76,26 @@ fn as_one_solid(bytes: &[u8]) -> Vec<u8> {
             }
         }
     }
-    // A file that was cut short stays without an end, which stl_io refuses.
+    // A file that was cut short stays without an end, which stl_io rejects.
     if is_ended {
         text.extend(b"\nendsolid");
     }
     text
 }
 
-/// Normals are not used, and of a triangle without area they are `nan`, `-nan(ind)`, `1.#QNAN` or worse.
+/// Facet line with a dummy normal. Normals are not used, and those of a triangle without area are `nan`, `-nan(ind)`,
+/// `1.#QNAN` or worse.
 const FACET: &[u8] = b"facet normal 0 0 0";
 
 fn is_facet_with_normal(line: &[u8]) -> bool {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let is_next =
         |word: Option<&[u8]>, name: &[u8]| word.is_some_and(|w| w.eq_ignore_ascii_case(name));
-    // With three numbers no line is shorter than the one that takes its place.
+    // A line with three numbers is no shorter than its replacement.
     is_next(words.next(), b"facet") && is_next(words.next(), b"normal") && words.count() == 3
 }
 
-/// A line that begins or ends a solid.
+/// First or last line of a solid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SolidLine {
     Begin,
@@ -119,11 +120,11 @@ fn declared_triangles(bytes: &[u8]) -> Option<u64> {
     Some(u64::from(u32::from_le_bytes(count.try_into().ok()?)))
 }
 
-/// Triangles of an ASCII file, at most.
+/// Upper bound of the number of triangles of an ASCII file.
 fn count_facets(bytes: &[u8]) -> Result<u64, MeshReadError> {
     let mut n = 0;
     for (at, line) in bytes.split(|b| *b == b'\n').enumerate() {
-        // stl_io keeps the words of a line apart, each of which takes far more than its characters.
+        // stl_io keeps the words of a line separately, and each takes far more than its characters.
         if line.len() > LINE_BYTES_MAX {
             let expected = format!("lines of at most {LINE_BYTES_MAX} bytes");
             return Err(unexpected(FilePlace::Line(at + 1), &expected, Some(line)));
@@ -133,44 +134,46 @@ fn count_facets(bytes: &[u8]) -> Result<u64, MeshReadError> {
     Ok(n)
 }
 
-/// `bytes`: a copy of a file of `n` triangles at most.
+/// Reads `bytes`, a copy of a file of at most `n` triangles.
 fn collect(bytes: &[u8], n: u64) -> Result<MeshData, MeshReadError> {
-    // The crate knows no lines; the number of the facet is what a user can count to.
+    // stl_io reports no lines; a user can count to the number of the facet.
     let damaged = |facet: usize, e: io::Error| MeshReadError::Reader {
         place: FilePlace::Facet(facet),
         message: one_line(&e.to_string()),
     };
     let mut room = ReadRoom::of(bytes);
-    // The copy is the reader's own.
+    // The copy counts towards the reader's memory.
     room.take(bytes.len() as u64, n, "facets", FilePlace::Facet(0))?;
     let mut corners: Vec<Vec3> = room.vec(n.saturating_mul(3), "corners", FilePlace::Facet(0))?;
     let mut source = Cursor::new(bytes);
     let facets = stl_io::create_stl_reader(&mut source).map_err(|e| damaged(0, e))?;
     for (at, facet) in facets.enumerate() {
-        // Adding 0 turns -0 into 0: the same point, so the same bits.
+        // Adding 0 turns -0 into 0: equal points get equal bits.
         let point = |corner: stl_io::Vertex| Vec3::from_array(corner.0) + Vec3::ZERO;
         corners.extend(facet.map_err(|e| damaged(at, e))?.vertices.map(point));
     }
     join(corners, &mut room)
 }
 
-/// Gives equal corners one number, in the order of their first appearance. `corners`: three of each triangle.
+/// Gives equal corners one number, in the order of their first appearance. `corners`: three for each triangle.
 fn join(mut corners: Vec<Vec3>, room: &mut ReadRoom) -> Result<MeshData, MeshReadError> {
     let (n, whole) = (corners.len() as u32, FilePlace::Facet(0));
-    // By the bits of the coordinates: an STL file has no vertex numbers, and only equal bits are surely one vertex.
-    // Sorted and not hashed: a table takes up to five times what a list of numbers does.
+    // Corners are compared by the bits of their coordinates: an STL file has no vertex numbers, and only equal bits are
+    // surely one vertex. Sorted and not hashed: a table takes up to five times the memory of a list of numbers.
     let mut order: Vec<u32> = room.vec(n.into(), "corners", whole)?;
     order.extend(0..n);
     let bits = |corner: u32| corners[corner as usize].to_array().map(f32::to_bits);
     order.sort_unstable_by_key(|corner| (bits(*corner), *corner));
     let mut triangles: Vec<[u32; 3]> = room.vec(u64::from(n) / 3, "triangles", whole)?;
     triangles.resize(n as usize / 3, [0; 3]);
-    // First each corner is told the first one that equals it; `order` has them side by side, the first one first.
+    // The first pass stores for each corner the first corner that equals it; equal corners are adjacent in `order`, the
+    // first one first.
     let firsts = triangles.as_flattened_mut();
     for equal in order.chunk_by(|a, b| bits(*a) == bits(*b)) {
         equal.iter().for_each(|corner| firsts[*corner as usize] = equal[0]);
     }
-    // Then its vertex. A vertex has a smaller number than its corners, so its position can take their place.
+    // The second pass stores its vertex. A vertex has a smaller number than its corners, so its position can overwrite
+    // theirs.
     let (mut numbers, mut n_vertices) = (order, 0);
     for (corner, first) in firsts.iter_mut().enumerate() {
         if *first as usize == corner {

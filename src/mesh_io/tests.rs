@@ -1,4 +1,4 @@
-//! What holds for every format: a mesh comes back as written, and no bytes do harm.
+//! Properties of every format: a mesh comes back as written, and no bytes do harm.
 
 use std::fs;
 
@@ -102,7 +102,7 @@ fn write_vtk_binary(m: &MeshData) -> Vec<u8> {
     bytes
 }
 
-/// The mesh in every format and encoding.
+/// Writes the mesh in every format and encoding.
 fn written(m: &MeshData) -> Vec<(MeshFormat, Vec<u8>)> {
     vec![
         (MeshFormat::Obj, write_obj(m)),
@@ -117,13 +117,13 @@ fn written(m: &MeshData) -> Vec<(MeshFormat, Vec<u8>)> {
     ]
 }
 
-/// A small closed mesh, vertices in the order of first use, as STL numbers them.
+/// A small closed mesh with vertices in the order of first use, as STL numbers them.
 fn small_mesh() -> MeshData {
     let stl = write_stl_binary(&shapes::torus(0.1, 0.03, 4, 3));
     read(&stl, MeshFormat::Stl).expect("readable")
 }
 
-/// What is read is a mesh or is refused: by the reader or by the validator.
+/// Asserts that the result is a mesh or an error of the reader or of the validator.
 fn must_do_no_harm(bytes: &[u8], format: MeshFormat) {
     if let Ok(data) = read(bytes, format) {
         assert!(data.positions.len() + data.triangles.len() <= bytes.len());
@@ -196,7 +196,7 @@ fn a_number_that_is_none_is_refused_in_every_format() {
         for (format, bytes) in written(&mesh) {
             let found = read(&bytes, format).map(|data| load(data, &LoadOptions::default()));
             match found {
-                // stl_io and ply-rs-bw refuse such text themselves.
+                // stl_io and ply-rs-bw reject such text themselves.
                 Err(e) => assert!(matches!(e, MeshReadError::Reader { .. }), "{format:?}: {e}"),
                 Ok(Err(e)) => assert!(e.to_string().starts_with("positions[2].y is "), "{e}"),
                 Ok(Ok(_)) => panic!("{format:?} let {value} through"),

@@ -1,11 +1,11 @@
-//! A cursor in a text of lines and words that knows its line number.
+//! A cursor in a text of lines and words that tracks its line number.
 
 use std::str::FromStr;
 
 use super::read_error::{FilePlace, MeshReadError, unexpected};
 
-/// The unread part of a file, by lines or by words. The text need not be UTF-8; a binary block can be cut
-/// out with [`TextCursor::take`].
+/// The unread part of a file, by lines or by words. The text need not be UTF-8; [`TextCursor::take`] cuts out a binary
+/// block.
 #[derive(Clone)]
 pub(super) struct TextCursor<'a> {
     bytes: &'a [u8],
@@ -13,7 +13,7 @@ pub(super) struct TextCursor<'a> {
     line: usize,
 }
 
-/// One line, without its end.
+/// A line without its end.
 pub(super) struct Line<'a> {
     text: &'a [u8],
     number: usize,
@@ -57,7 +57,7 @@ impl<'a> TextCursor<'a> {
         self.at
     }
 
-    /// The file from a byte on, read or not.
+    /// The file from `offset` on, read or not.
     pub(super) fn since(&self, offset: usize) -> &'a [u8] {
         &self.bytes[offset..]
     }
@@ -66,12 +66,12 @@ impl<'a> TextCursor<'a> {
         &self.bytes[self.at..]
     }
 
-    /// The line that the next byte is on, counted from 1.
+    /// Line of the next byte, counted from 1.
     pub(super) fn place(&self) -> FilePlace {
         FilePlace::Line(self.line)
     }
 
-    /// The next line, or `None` at the end.
+    /// Returns the next line, or `None` at the end.
     pub(super) fn line(&mut self) -> Option<Line<'a>> {
         if self.rest().is_empty() {
             return None;
@@ -85,7 +85,7 @@ impl<'a> TextCursor<'a> {
         Some(Line { text: text.strip_suffix(b"\r").unwrap_or(text), number })
     }
 
-    /// The next word, over as many line ends as there are.
+    /// Returns the next word, skipping any number of line ends.
     pub(super) fn word(&mut self) -> Option<&'a [u8]> {
         self.skip_space();
         let end = self.rest().iter().position(u8::is_ascii_whitespace);
@@ -94,7 +94,7 @@ impl<'a> TextCursor<'a> {
         (!word.is_empty()).then_some(word)
     }
 
-    /// The next word as a number.
+    /// Parses the next word as a number.
     pub(super) fn number<T: FromStr>(&mut self, expected: &str) -> Result<T, MeshReadError> {
         let word = self.word();
         parse(word, self.place(), expected)
@@ -105,7 +105,7 @@ impl<'a> TextCursor<'a> {
         self.skip(n.unwrap_or(self.rest().len()));
     }
 
-    /// The next `n` bytes, whatever they are; line numbers mean nothing after them.
+    /// Returns the next `n` bytes, of any content; line numbers mean nothing after them.
     pub(super) fn take(&mut self, n: usize) -> &'a [u8] {
         let taken = &self.rest()[..n];
         self.at += n;
@@ -113,7 +113,7 @@ impl<'a> TextCursor<'a> {
     }
 
     fn skip(&mut self, n: usize) {
-        // Counted in what is skipped and not at each byte, so that long binary parts cost one pass.
+        // Counted over the skipped part and not at each byte, so that long binary parts cost one pass.
         self.line += self.rest()[..n].iter().filter(|b| **b == b'\n').count();
         self.at += n;
     }
@@ -133,7 +133,7 @@ impl<'a> Line<'a> {
         Words::of(self.text)
     }
 
-    /// Goes on with the next line: this one ended in a backslash.
+    /// Returns true if this line ends in a backslash, so that the next line continues it.
     pub(super) fn ends_in_backslash(&self) -> bool {
         self.text.ends_with(b"\\")
     }
@@ -143,19 +143,19 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A word as a number.
+/// Parses a word as a number.
 pub(super) fn parse<T: FromStr>(
     word: Option<&[u8]>,
     place: FilePlace,
     expected: &str,
 ) -> Result<T, MeshReadError> {
-    // Rust's own parser: it rounds correctly and refuses what is no number, with no locale.
+    // Rust's own parser rounds correctly, rejects words that are no number, and uses no locale.
     word.and_then(|w| std::str::from_utf8(w).ok())
         .and_then(|w| w.parse().ok())
         .ok_or_else(|| unexpected(place, expected, word))
 }
 
-/// Three words as coordinates.
+/// Parses three words as coordinates.
 pub(super) fn parse_point<'a>(
     words: &mut impl Iterator<Item = &'a [u8]>,
     place: FilePlace,

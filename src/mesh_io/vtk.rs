@@ -1,8 +1,8 @@
 //! Legacy VTK PolyData, ASCII or binary (big-endian), file versions 1 to 5.
 //!
-//! Own code: vtkio allocates what a header claims, and aborts. `POINTS`, `POLYGONS` and
-//! `TRIANGLE_STRIPS` are read; vertices, lines and fields are passed over, and the file ends for us where
-//! point or cell data begin. From version 5 on cells are kept as offsets and connectivity.
+//! Own code: vtkio allocates by a header's counts, and aborts. `POINTS`, `POLYGONS` and `TRIANGLE_STRIPS` are read;
+//! vertices, lines and fields are skipped, and reading ends at point or cell data. From version 5 on cells are stored
+//! as offsets and connectivity.
 
 mod block;
 
@@ -27,7 +27,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             Section::Lines => file.cells("LINES", &mut Faces::default(), |_, _| true)?,
             Section::Field => file.field()?,
             Section::Metadata => file.skip_metadata(),
-            // What follows belongs to points or cells and says nothing of the surface.
+            // The remaining sections belong to points or cells and do not describe the surface.
             Section::Attributes => break,
         }
     }
@@ -60,9 +60,9 @@ const SECTIONS: [(&str, Section); 9] = [
 ];
 
 impl Vtk<'_> {
-    /// The section that begins here; `None` at the end of the file.
+    /// Reads the section that begins here; `None` at the end of the file.
     fn section(&mut self) -> Result<Option<Section>, MeshReadError> {
-        // Binary blocks end with a line end or without.
+        // Binary blocks may end with or without a line end.
         self.text.skip_space();
         let (place, rest) = (self.place(), self.text.rest());
         let Some(word) = self.text.word() else { return Ok(None) };
@@ -80,7 +80,7 @@ impl Vtk<'_> {
         self.point_block(&format!("POINTS {n}"), n, kind)
     }
 
-    /// Adds the triangles of cells. `push` says whether corners make such a cell.
+    /// Adds the triangles of cells. `push` returns true if the corners make such a cell.
     fn cells(
         &mut self,
         name: &str,
@@ -94,11 +94,12 @@ impl Vtk<'_> {
             let expected = format!("cell {cell} of {section} to be one");
             Err(MeshReadError::Unexpected { place, expected, got })
         };
-        // Version 5 keeps cells as offsets and connectivity, before it each as its length and its corners.
+        // Version 5 stores cells as offsets and connectivity, earlier versions store each as its length and its
+        // corners.
         if self.major_version >= 5 {
             let offsets = self.array("OFFSETS", n)?;
             let corners = self.array("CONNECTIVITY", size)?;
-            // A cell of k corners has k - 2 triangles, as polygon and as strip; there is an offset more than cells.
+            // A cell of k corners has k - 2 triangles, as polygon and as strip; there is one more offset than cells.
             let n_triangles = size.saturating_sub(2 * n.saturating_sub(1));
             faces.make_room(n_triangles, &mut self.room, place)?;
             for (cell, ends) in offsets.windows(2).enumerate() {
@@ -117,7 +118,7 @@ impl Vtk<'_> {
             let Some((k, after)) = rest.split_first() else {
                 return refused(cell, "the end of the section".to_owned());
             };
-            // Lengths come from the file: each is checked against what is left.
+            // Lengths come from the file: each is checked against the remaining corners.
             match after.split_at_checked(*k as usize) {
                 Some((corners, after)) if push(faces, corners) => rest = after,
                 Some(_) => return refused(cell, format!("one of {k} corners")),
@@ -151,7 +152,7 @@ impl Vtk<'_> {
         let n_arrays: u64 = self.text.number("the number of arrays")?;
         for _ in 0..n_arrays {
             let mut name = self.text.word();
-            // Of the array before.
+            // Metadata of the array before.
             if name == Some(b"METADATA") {
                 self.skip_metadata();
                 name = self.text.word();
@@ -171,16 +172,16 @@ impl Vtk<'_> {
         Ok(())
     }
 
-    /// Up to the next empty line.
+    /// Skips to the next empty line.
     fn skip_metadata(&mut self) {
         self.text.line();
         while self.text.line().is_some_and(|line| !line.text().is_empty()) {}
     }
 
-    /// After a block no section begins. When one begins elsewhere, the block's size is what is wrong.
+    /// Returns an error if no section begins after a block, but one begins elsewhere: the block's size is then wrong.
     fn wrong_block_size(&self) -> Option<MeshReadError> {
         let last = self.last.as_ref()?;
-        // Looked for from the start of the block, because its declared end is what is in doubt.
+        // Searched from the start of the block, because its declared end is in doubt.
         let bytes = self.text.since(last.at);
         let (found, next) = bytes
             .iter()
@@ -207,9 +208,9 @@ fn section_line(line: &[u8]) -> Option<&'static str> {
     section_named(&line[..end]).map(|(name, _)| name)
 }
 
-/// Texts such as `\E3` in bytes that are a text throughout, as binary numbers are not.
+/// Counts texts such as `\E3` in bytes that are text throughout, which binary numbers are not.
 fn count_escapes(bytes: &[u8]) -> u64 {
-    // Binary numbers are no text for long; bytes that are were converted.
+    // Binary numbers are not text for long; bytes that are text were converted.
     if std::str::from_utf8(bytes).is_err() {
         return 0;
     }

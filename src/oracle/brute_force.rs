@@ -1,4 +1,4 @@
-//! Whole meshes one triangle at a time, in `f64`, by formulas that the engine does not use.
+//! Queries of whole meshes, one triangle at a time, in `f64`, by formulas that the engine does not use.
 
 use std::collections::HashSet;
 
@@ -15,19 +15,19 @@ use crate::geometry::{Aabb, Pose, TriangleId, TriangleMesh};
 pub struct BruteNearest {
     /// Metres, unsigned.
     pub distance: f64,
-    /// On the mesh.
+    /// Nearest point on the mesh.
     pub point: DVec3,
-    /// The smallest id among the equally near ones.
+    /// Its triangle, the smallest id among equally near ones.
     pub triangle: TriangleId,
 }
 
-/// The nearest point of the mesh to `p`; `None` for a mesh without triangles.
+/// Nearest point of the mesh to `p`; `None` for a mesh without triangles.
 pub fn nearest(mesh: &TriangleMesh, p: DVec3) -> Option<BruteNearest> {
     let mut best: Option<BruteNearest> = None;
     for triangle in mesh.triangle_ids() {
         let point = closest_on_triangle(p, &mesh.triangle(triangle));
         let distance = p.distance(point);
-        // Ids ascend, so of equally near ones the first stays.
+        // Ids ascend, so the first of equally near triangles stays.
         if best.is_none_or(|b| distance < b.distance) {
             best = Some(BruteNearest { distance, point, triangle });
         }
@@ -40,7 +40,7 @@ pub fn box_overlaps(mesh: &TriangleMesh, b: &Aabb) -> Vec<TriangleId> {
     let overlaps = |t: &TriangleId| {
         let corners = mesh.vertices(*t).map(|v| mesh.positions()[v as usize]);
         (0..3).all(|axis| {
-            // Not by the engine's boxes: corner by corner, so that an error there shows here.
+            // Computed corner by corner and not by the engine's boxes, so that an error there shows here.
             let along = corners.map(|p| p[axis]);
             along.iter().any(|x| *x <= b.max[axis]) && along.iter().any(|x| *x >= b.min[axis])
         })
@@ -53,23 +53,23 @@ pub fn triangles_in_box(mesh: &TriangleMesh, b: &Aabb) -> Vec<TriangleId> {
     mesh.triangle_ids().filter(|t| triangle_meets_box(&mesh.triangle(*t), b)).collect()
 }
 
-/// The mesh's triangles, carried along by a pose.
+/// Triangles of the mesh, transformed by a pose.
 pub fn placed(mesh: &TriangleMesh, pose: &Pose) -> Vec<[DVec3; 3]> {
     mesh.triangle_ids().map(|t| mesh.triangle(t).map(|p| pose.point(p))).collect()
 }
 
-/// The least distance between a triangle of one surface and one of the other: 0 where they cross, infinite
-/// when one has none. Pairs whose boxes are farther apart than the least so far are not computed.
+/// Least distance between a triangle of one surface and one of the other: 0 if they cross, infinite if one has none.
+/// Pairs whose boxes are farther apart than the least so far are not computed.
 pub fn surface_distance(a: &[[DVec3; 3]], b: &[[DVec3; 3]]) -> f64 {
     let extent = |t: &[DVec3; 3]| (t[0].min(t[1]).min(t[2]), t[0].max(t[1]).max(t[2]));
     let boxes: Vec<_> = b.iter().map(extent).collect();
-    // A first guess from corners alone: with it most pairs of boxes are skipped, and the truth is still that of all.
+    // A first guess from corners alone: with it most pairs of boxes are skipped, and the result still covers all pairs.
     let first = |t: &[DVec3; 3]| t[0].distance(closest_of_corners(t[0], b));
     let mut least = a.iter().map(first).fold(f64::INFINITY, f64::min);
     for s in a {
         let (low, high) = extent(s);
         for (t, (t_low, t_high)) in b.iter().zip(&boxes) {
-            // At most one of the two differences is positive on an axis; where the boxes overlap neither is.
+            // At most one of the two differences is positive on an axis; neither is if the boxes overlap.
             let gap = (low - *t_high).max(*t_low - high).max(DVec3::ZERO);
             if gap.length_squared() <= least * least {
                 least = least.min(triangle_distance(s, t));
@@ -79,8 +79,8 @@ pub fn surface_distance(a: &[[DVec3; 3]], b: &[[DVec3; 3]]) -> f64 {
     least
 }
 
-/// The triangles that cross one they share no vertex with, and those around them. The side of such a face
-/// says little about inside and outside.
+/// Triangles that cross one they share no vertex with, and those around them. The side of such a face is unreliable for
+/// inside and outside.
 pub fn beside_crossings(mesh: &TriangleMesh) -> HashSet<TriangleId> {
     let all: Vec<_> = mesh.triangle_ids().map(|t| (t, mesh.triangle_box(t))).collect();
     let share = |a: TriangleId, b: TriangleId| {
@@ -92,7 +92,7 @@ pub fn beside_crossings(mesh: &TriangleMesh) -> HashSet<TriangleId> {
     let mut beside = HashSet::new();
     for (i, (a, a_box)) in all.iter().enumerate() {
         for (b, b_box) in &all[i + 1..] {
-            // Boxes first, or a few thousand triangles would take minutes.
+            // Boxes are tested first, or a few thousand triangles would take minutes.
             if a_box.overlaps(b_box) && crosses(*a, *b) {
                 let corners = [mesh.vertices(*a), mesh.vertices(*b)].concat();
                 beside.extend(corners.into_iter().flat_map(|v| mesh.ring(v)).map(|(t, _)| t));

@@ -1,5 +1,5 @@
-//! Continuous collision queries with known answers, as published with Tight-Inclusion (Wang et al., TOG 40(5),
-//! 2021): every 8 rows one query, 7 columns: x, y, z as numerator and denominator, then the truth.
+//! Continuous collision queries with known results, as published with Tight-Inclusion (Wang et al., TOG 40(5), 2021):
+//! every 8 rows one query, 7 columns: x, y, z as numerator and denominator, then the truth.
 
 use std::{
     env, fs,
@@ -10,7 +10,7 @@ use glam::DVec3;
 
 use super::{rational::nearest_f64, shared_data};
 
-/// Which features a query is about.
+/// Kinds of features in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryKind {
     /// Points are (vertex, a, b, c).
@@ -19,31 +19,31 @@ pub enum QueryKind {
     EdgeEdge,
 }
 
-/// One query.
+/// A query with its published result.
 #[derive(Clone, Debug)]
 pub struct CcdQuery {
-    /// Which features.
+    /// Kind of the features.
     pub kind: QueryKind,
-    /// At the step's start.
+    /// Points at the start of the step.
     pub t0: [DVec3; 4],
-    /// At its end.
+    /// Points at the end of the step.
     pub t1: [DVec3; 4],
-    /// Whether they touch, by exact arithmetic on the numbers of the file.
+    /// True if the features touch, by exact arithmetic on the numbers of the file.
     pub touches: bool,
-    /// Every coordinate is the file's rational number exactly, not only the `f64` nearest to it.
+    /// True if every coordinate is the file's rational number exactly, not only the `f64` nearest to it.
     pub exact: bool,
 }
 
 /// The queries of one file.
 #[derive(Clone, Debug)]
 pub struct QueryFile {
-    /// Relative to the folder that was read.
+    /// Path relative to the folder that was read.
     pub name: String,
-    /// In the order of the file.
+    /// Queries in the order of the file.
     pub queries: Vec<CcdQuery>,
 }
 
-/// The folder named by `PALPATE_CCD`, or `ccd` of the shared data.
+/// Returns the folder named by `PALPATE_CCD`, or `ccd` of the shared data.
 pub fn query_folder() -> Option<PathBuf> {
     match env::var_os("PALPATE_CCD") {
         Some(folder) => Some(folder.into()),
@@ -54,11 +54,11 @@ pub fn query_folder() -> Option<PathBuf> {
 /// Reads every `.csv` file in a folder named `vertex-face` or `edge-edge`, at any depth, by name.
 ///
 /// # Errors
-/// When a file cannot be read or is not of the format: its name, line, what was expected and what found.
+/// Returns the file's name, line, expected and found content if a file cannot be read or does not have the format.
 pub fn read_queries(folder: &Path) -> Result<Vec<QueryFile>, String> {
     let mut paths = Vec::new();
     collect(folder, &mut paths).map_err(|e| format!("{}: {e}", folder.display()))?;
-    // A folder gives its files in an order that differs between systems; tests are to meet them in one.
+    // The order of a folder's files differs between systems; tests need one order.
     paths.sort();
     let read = |path: &PathBuf| {
         let kind = kind_of(path)?;
@@ -85,7 +85,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// By the nearest folder above that names one.
+/// Kind by the nearest folder above that names one.
 fn kind_of(path: &Path) -> Option<QueryKind> {
     path.ancestors().skip(1).find_map(|folder| match folder.file_name()?.to_str()? {
         "vertex-face" => Some(QueryKind::VertexFace),
@@ -95,7 +95,7 @@ fn kind_of(path: &Path) -> Option<QueryKind> {
 }
 
 /// # Errors
-/// When the text is not of the format: the line, what was expected and what found.
+/// Returns the line, expected and found content if the text does not have the format.
 pub fn parse(kind: QueryKind, text: &str) -> Result<Vec<CcdQuery>, String> {
     let mut rows = Vec::new();
     // Line numbers are the file's, empty lines included.
@@ -110,7 +110,7 @@ pub fn parse(kind: QueryKind, text: &str) -> Result<Vec<CcdQuery>, String> {
         t0: std::array::from_fn(|k| rows[k].point),
         t1: std::array::from_fn(|k| rows[k + 4].point),
         touches: rows[0].touches,
-        // The published truth is that of the rationals; where rounding moved a point, a grazing query may differ.
+        // The published truth is that of the rationals; a grazing query may differ if rounding moved a point.
         exact: rows.iter().all(|r| r.exact),
     };
     Ok(rows.chunks_exact(8).map(query).collect())

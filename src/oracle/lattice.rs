@@ -1,19 +1,18 @@
-//! Whether two triangles with integer corners meet, without rounding.
+//! Tests without rounding whether two triangles with integer corners meet.
 //!
-//! They meet when the origin is in the hull of the nine differences of their corners, so when no direction
-//! has all nine strictly on one side. The directions that have none on the other side are a cone spanned by
-//! differences, their cross products and triple products (whichever of these are in it); its sum is strictly
-//! inside when anything is. No planes, edges or intervals as in `geometry`, and nothing special for
-//! triangles without area.
+//! Two triangles meet if the origin is in the hull of the nine differences of their corners, so if no direction has all
+//! nine strictly on one side. The directions that have none on the other side are a cone spanned by differences, their
+//! cross products and triple products (as far as these are in it); its sum is strictly inside if anything is. The test
+//! uses no planes, edges or intervals as `geometry` does, and no special case for triangles without area.
 
 /// A point of the lattice; coordinates up to 10^9.
 pub type Point = [i64; 3];
 
 type Vector = [i128; 3];
 
-/// Touching counts.
+/// Returns true if the triangles meet. Touching counts.
 pub fn meet(a: &[Point; 3], b: &[Point; 3]) -> bool {
-    // Minkowski difference: the triangles meet when it holds the origin.
+    // Minkowski difference: the triangles meet if it holds the origin.
     let differences: [Vector; 9] = std::array::from_fn(|i| {
         std::array::from_fn(|axis| i128::from(a[i / 3][axis]) - i128::from(b[i % 3][axis]))
     });

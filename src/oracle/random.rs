@@ -1,4 +1,4 @@
-//! A small deterministic generator: the same seed gives the same numbers on every machine.
+//! A small deterministic generator: equal seeds give equal numbers on every machine.
 //!
 //! SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 
@@ -6,21 +6,21 @@ use std::f64::consts::TAU;
 
 use glam::{DQuat, DVec3};
 
-/// A stream of numbers set by its seed. Not for secrets.
+/// A stream of numbers determined by its seed. Not for secrets.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// Streams of different seeds are unrelated.
+    /// Starts a stream. Streams of different seeds are unrelated.
     pub fn new(seed: u64) -> Random {
         Random { state: seed }
     }
 
     /// Uniform over all values.
     pub fn u64(&mut self) -> u64 {
-        // Not a crate's generator: its stream may change with a version, and recorded seeds would then mean nothing.
+        // Not a crate's generator: its stream may change with a version, and recorded seeds would then be useless.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,7 +30,7 @@ impl Random {
 
     /// Uniform in [0, 1), a multiple of 2^-53.
     pub fn f64(&mut self) -> f64 {
-        // 53 bits, all that an f64 in [0, 1) can hold evenly.
+        // 53 bits, the most that an f64 in [0, 1) can hold evenly.
         (self.u64() >> 11) as f64 * 2f64.powi(-53)
     }
 
@@ -42,7 +42,7 @@ impl Random {
     /// Uniform in 0..n (biased by less than n / 2^64).
     ///
     /// # Panics
-    /// When `n` is 0.
+    /// Panics if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         assert!(n > 0, "nothing to choose from");
         // Lemire's multiplication without its rejection: the bias is far below what a test can see.

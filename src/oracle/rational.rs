@@ -1,7 +1,7 @@
 //! Rational numbers of any length, read as the nearest `f64`.
 
-/// The `f64` nearest to a quotient of two decimal integers, ties to even, and whether it is that number exactly.
-/// `None` when one is no integer, or the denominator is not positive. Beyond the normal range it is not exact.
+/// The `f64` nearest to a quotient of two decimal integers, ties to even, and true if it is that number exactly. `None`
+/// if one is no integer, or the denominator is not positive. Beyond the normal range it is not exact.
 pub fn nearest_f64(numerator: &str, denominator: &str) -> Option<(f64, bool)> {
     let (negative, digits) = match numerator.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -14,8 +14,8 @@ pub fn nearest_f64(numerator: &str, denominator: &str) -> Option<(f64, bool)> {
     if n.is_zero() {
         return Some((0.0, true));
     }
-    // A quotient in [2^54, 2^56): at least two bits more than a significand has.
-    // Long division in whole numbers, so that nothing is rounded before the end.
+    // A quotient in [2^54, 2^56): at least two bits more than a significand has. Long division in whole numbers, so
+    // that nothing is rounded before the end.
     let shift = 55 + d.bits() as i64 - n.bits() as i64;
     if shift >= 0 {
         n.shift_left(shift as usize)
@@ -77,7 +77,7 @@ impl Natural {
         self.0.splice(0..0, std::iter::repeat_n(0, bits / 32));
     }
 
-    /// The quotient, less than 2^56, and whether nothing is left.
+    /// Returns the quotient, less than 2^56, and true if the remainder is zero.
     fn divide(mut self, divisor: Natural) -> (u64, bool) {
         let mut quotient = 0;
         // The shift has put the quotient below 2^56, so no higher bit is left to try.

@@ -1,19 +1,19 @@
-//! Whether a triangle and a box have a point in common, by the thirteen separating axes in `f64`.
+//! Overlap of a triangle and a box, by the thirteen separating axes in `f64`.
 
 use glam::DVec3;
 
 use crate::geometry::Aabb;
 
-/// Touching counts. What passes has overlapping boxes, exactly.
+/// Returns true if they meet; touching counts. Passing triangles have overlapping boxes, exactly.
 pub fn triangle_meets_box(triangle: &[DVec3; 3], b: &Aabb) -> bool {
-    // Not every empty box is infinite: where its ends have changed places the tests below mean nothing.
+    // Not every empty box is infinite: if its ends are swapped, the tests below are meaningless.
     if b.is_empty() {
         return false;
     }
     let (min, max) = (b.min.as_dvec3(), b.max.as_dvec3());
     let [p, q, r] = *triangle;
     let (low, high) = (p.min(q).min(r), p.max(q).max(r));
-    // The box's own axes exactly, as touching counts and coordinates are compared as they are.
+    // The box's own axes are exact, as touching counts and coordinates are compared without arithmetic.
     if low.cmpgt(max).any() || high.cmplt(min).any() {
         return false;
     }
@@ -23,7 +23,7 @@ pub fn triangle_meets_box(triangle: &[DVec3; 3], b: &Aabb) -> bool {
     !crossed.chain([normal]).any(|axis| separates(axis, triangle, (min + max) * 0.5, max - min))
 }
 
-/// The box by its centre and edge lengths. A zero axis separates nothing.
+/// `centre` and `size` (edge lengths) give the box. A zero axis separates nothing.
 fn separates(axis: DVec3, triangle: &[DVec3; 3], centre: DVec3, size: DVec3) -> bool {
     let along = triangle.map(|p| axis.dot(p - centre));
     let low = along.into_iter().fold(f64::INFINITY, f64::min);

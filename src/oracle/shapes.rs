@@ -1,5 +1,5 @@
-//! Generated meshes for tests, benchmarks and the demo: metres, closed and counter-clockwise seen from
-//! outside unless said otherwise, without zero-area triangles.
+//! Generated meshes for tests, benchmarks and the demo: metres, closed and counter-clockwise seen from outside unless
+//! stated otherwise, without zero-area triangles.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use crate::geometry::MeshData;
 
 /// A geodesic sphere about the origin: `20 * frequency^2` triangles, all vertices at `radius`.
 pub fn sphere(radius: f64, frequency: u32) -> MeshData {
-    // Even triangles everywhere, unlike a grid of longitudes with its needles at the poles.
+    // Triangles are even everywhere, unlike a grid of longitudes with its needles at the poles.
     let mut mesh = Geodesic::new(frequency);
     for p in &mut mesh.directions {
         *p *= radius;
@@ -44,7 +44,7 @@ pub fn torus(ring_radius: f64, tube_radius: f64, nu: u32, nv: u32) -> MeshData {
         DVec3::new(r * cu, r * su, tube_radius * sv).as_vec3()
     };
     let positions = (0..nu).flat_map(|i| (0..nv).map(move |j| at(i, j))).collect();
-    // Both ways round, so that it closes without a seam.
+    // Both directions wrap around, so that it closes without a seam.
     let id = |i: u32, j: u32| (i % nu) * nv + j % nv;
     let triangles = cells(nu, nv)
         .flat_map(|(i, j)| quad(id(i, j), id(i + 1, j), id(i + 1, j + 1), id(i, j + 1)))
@@ -52,7 +52,7 @@ pub fn torus(ring_radius: f64, tube_radius: f64, nu: u32, nv: u32) -> MeshData {
     MeshData { positions, triangles }
 }
 
-/// Two cones base to base about z, the tips at `+-half_length`: `2 * n` triangles, and each tip has `n` of them.
+/// Two cones base to base about z, with tips at `+-half_length`: `2 * n` triangles, and each tip has `n` of them.
 pub fn spindle(n: u32, radius: f64, half_length: f64) -> MeshData {
     let rim = |i: u32| {
         let (sin, cos) = (TAU * f64::from(i) / f64::from(n)).sin_cos();
@@ -116,13 +116,13 @@ pub fn tube(radius: f64, length: f64, n: u32, m: u32) -> MeshData {
 pub fn torn(mut data: MeshData, n: usize, random: &mut Random) -> MeshData {
     for _ in 0..n {
         let at = random.below(data.triangles.len());
-        // Ids of what is left change, which no test of a torn shape minds.
+        // Ids of the remaining triangles change, which does not matter to tests of torn shapes.
         data.triangles.swap_remove(at);
     }
     data
 }
 
-/// A shape whose corners have vertices of their own, as exporters make them along seams: each with a chance of `share`.
+/// A shape whose corners get vertices of their own, as exporters make them along seams: each with probability `share`.
 pub fn split(data: MeshData, share: f64, random: &mut Random) -> MeshData {
     let MeshData { mut positions, mut triangles } = data;
     for v in triangles.as_flattened_mut().iter_mut().filter(|_| random.f64() < share) {
@@ -146,22 +146,22 @@ pub fn organ(n_triangles_target: u32, seed: u64) -> MeshData {
         let bump = |(d, height, sharpness): &(DVec3, f64, f64)| {
             height * (sharpness * (d.dot(*p) - 1.0)).exp()
         };
-        // Seven lobes of -0.1 at least: the radius stays above 0.3.
+        // Seven lobes of at least -0.1: the radius stays above 0.3.
         let radius = 1.0 + lobes.iter().map(bump).sum::<f64>();
         *p *= radius * DVec3::new(1.0, 0.68, 0.45);
     }
     let min = mesh.directions.iter().copied().reduce(DVec3::min).expect("has vertices");
     let max = mesh.directions.iter().copied().reduce(DVec3::max).expect("has vertices");
     for p in &mut mesh.directions {
-        // Centred and scaled last, so that every organ has one size whatever its lobes are.
+        // Centred and scaled last, so that every organ has one size for any lobes.
         *p = (*p - 0.5 * (min + max)) * (0.2 / (max - min).max_element());
     }
     mesh.into_data()
 }
 
-/// One jaw of a grasper: `length` along x from the hinge at the origin, tapered, bending towards +y,
-/// the flat gripping face in z = 0 and the round back above it. `n` (>= 4) steps along, `2 * n` around.
-/// The other jaw is [`mirrored_z`].
+/// Jaw of a grasper: `length` along x from the hinge at the origin, tapered, bending towards +y, with the flat
+/// gripping face in z = 0 and the round back above it. `n` (>= 4) steps along, `2 * n` around. [`mirrored_z`] gives the
+/// other jaw.
 pub fn jaw(length: f64, n: u32) -> MeshData {
     let station = |s: f64| {
         let centre = DVec3::new(length * s, 0.18 * length * s * s, 0.0);
@@ -183,7 +183,7 @@ pub fn jaw(length: f64, n: u32) -> MeshData {
     swept(&rings, cap(0.0), cap(1.0))
 }
 
-/// A hook of large faces, as a retractor has it: two arms of 2 mm along z, 8 mm apart, closed at the end; 28 triangles.
+/// A hook of large faces, as on a retractor: two arms of 2 mm along z, 8 mm apart, closed at the end; 28 triangles.
 pub fn hook() -> MeshData {
     const OUTLINE: [[f32; 2]; 8] = [
         [-6e-3, 0.0],
@@ -206,7 +206,7 @@ pub fn hook() -> MeshData {
     MeshData { positions: [at(-2e-3), at(2e-3)].concat(), triangles }
 }
 
-/// The mirror image in z = 0, its winding turned so that it faces outwards still.
+/// Mirror image in z = 0, with its winding reversed so that it still faces outwards.
 pub fn mirrored_z(mesh: &MeshData) -> MeshData {
     MeshData {
         positions: mesh.positions.iter().map(|p| Vec3::new(p.x, p.y, -p.z)).collect(),
@@ -223,7 +223,7 @@ pub fn subdivide(mesh: &MeshData) -> MeshData {
         let [ab, bc, ca] = [(*a, *b), (*b, *c), (*c, *a)].map(|(u, v)| {
             *midpoints.entry((u.min(v), u.max(v))).or_insert_with(|| {
                 let sum = positions[u as usize].as_dvec3() + positions[v as usize].as_dvec3();
-                // Found by its two ends, so that both triangles of an edge have the same midpoint.
+                // Looked up by its two ends, so that both triangles of an edge have one midpoint.
                 positions.push((sum * 0.5).as_vec3());
                 positions.len() as u32 - 1
             })
@@ -233,7 +233,7 @@ pub fn subdivide(mesh: &MeshData) -> MeshData {
     MeshData { positions, triangles }
 }
 
-/// An icosahedron whose faces are divided in `frequency^2` triangles, on the unit sphere.
+/// An icosahedron whose faces are divided into `frequency^2` triangles, on the unit sphere.
 struct Geodesic {
     directions: Vec<DVec3>,
     triangles: Vec<[u32; 3]>,
@@ -242,18 +242,18 @@ struct Geodesic {
 impl Geodesic {
     fn new(frequency: u32) -> Geodesic {
         let (corners, faces) = icosahedron();
-        // By whole numbers and not by position: rounding would part vertices that two faces share.
+        // Keyed by whole numbers and not by position: rounding would separate vertices that two faces share.
         let mut numbers: HashMap<[(u32, u32); 3], u32> = HashMap::new();
         let mut directions = Vec::new();
         let mut triangles = Vec::new();
         for face in faces {
             let mut id = |i: u32, j: u32| {
-                // A vertex is known by the weights of the icosahedron's corners, the same from each face.
+                // The key of a vertex is the weights of the icosahedron's corners, which agree for all faces.
                 let weights = [frequency - i - j, i, j];
                 let mut key: [(u32, u32); 3] = std::array::from_fn(|k| {
                     if weights[k] == 0 { (0, 0) } else { (face[k] + 1, weights[k]) }
                 });
-                // The same set of weights from each face that has the point.
+                // Sorted, so that every face with the point has an identical set of weights.
                 key.sort_unstable();
                 *numbers.entry(key).or_insert_with(|| {
                     let sum: DVec3 =
@@ -332,8 +332,8 @@ fn ring(n: u32, at: impl Fn(f64, f64) -> DVec3) -> Vec<DVec3> {
         .collect()
 }
 
-/// The wall between consecutive rings of equal size, open at both ends. Rings turn counter-clockwise
-/// seen against the way they are listed.
+/// Wall between consecutive rings of equal size, open at both ends. Rings turn counter-clockwise seen against the order
+/// in which they are listed.
 fn wall(rings: &[Vec<DVec3>]) -> MeshData {
     let n = rings[0].len() as u32;
     let id = |i: u32, j: u32| i * n + j % n;
@@ -345,7 +345,7 @@ fn wall(rings: &[Vec<DVec3>]) -> MeshData {
     }
 }
 
-/// The wall closed by a fan to a point at each end.
+/// Wall closed by a fan to a point at each end.
 fn swept(rings: &[Vec<DVec3>], start: DVec3, end: DVec3) -> MeshData {
     let mut mesh = wall(rings);
     let n = rings[0].len() as u32;

@@ -1,8 +1,8 @@
-//! How often a surface encloses a point, from the solid angles of all its triangles.
+//! Winding number of a surface around a point, from the solid angles of all its triangles.
 //!
-//! Near triangles by the spherical excess (Girard): the three angles of the spherical triangle, less pi. Far
-//! ones, whose excess would be lost in rounding, by quadrature of n . r / |r|^3 over their area. Neither is
-//! the formula of `geometry::winding`.
+//! Near triangles use the spherical excess (Girard): the three angles of the spherical triangle, less pi. Far
+//! triangles, whose excess would be lost in rounding, use quadrature of n . r / |r|^3 over their area. Neither is the
+//! formula of `geometry::winding`.
 
 use std::f64::consts::PI;
 
@@ -11,21 +11,21 @@ use glam::DVec3;
 use super::triangle::longest_edge;
 use crate::geometry::TriangleMesh;
 
-/// The generalised winding number around `p`: 1 inside a closed body that faces outwards.
+/// Generalised winding number around `p`: 1 inside a closed body that faces outwards.
 pub fn winding_number(mesh: &TriangleMesh, p: DVec3) -> f64 {
     winding_of(mesh.triangle_ids().map(|t| mesh.triangle(t)), p)
 }
 
-/// The same of any triangles.
+/// As [`winding_number`], but of any triangles.
 pub fn winding_of(triangles: impl Iterator<Item = [DVec3; 3]>, p: DVec3) -> f64 {
     triangles.map(|t| solid_angle(p, &t)).sum::<f64>() / (4.0 * PI)
 }
 
-/// A triangle is far from this many of its longest edges. Quadrature of degree 5 is then wrong by about
-/// 32^-6 = 1e-9 of the angle, which is less than 1e-3.
+/// Distance, in longest edges, from which a triangle is far. Quadrature of degree 5 is then wrong by about 32^-6 = 1e-9
+/// of the angle, which is less than 1e-3.
 const FAR_EDGES: f64 = 32.0;
 
-/// In [-2 pi, 2 pi], positive seen from behind.
+/// Solid angle in [-2 pi, 2 pi], positive seen from behind.
 fn solid_angle(p: DVec3, triangle: &[DVec3; 3]) -> f64 {
     let [a, b, c] = triangle.map(|v| v - p);
     let near = a.length().min(b.length()).min(c.length());
@@ -46,7 +46,7 @@ fn excess([a, b, c]: [DVec3; 3]) -> f64 {
     excess.copysign(volume)
 }
 
-/// The seven points of degree 5 by Radon: the centroid and two orbits of three.
+/// Seven points of degree 5 by Radon: the centroid and two orbits of three.
 fn far_angle([a, b, c]: [DVec3; 3]) -> f64 {
     let area_vector = (b - a).cross(c - a) * 0.5;
     let flux = |r: DVec3| area_vector.dot(r) / r.length().powi(3);

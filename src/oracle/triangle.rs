@@ -1,18 +1,18 @@
-//! Distances of single triangles, by other formulas than those of `geometry`.
+//! Distances of single triangles, by formulas that differ from those of `geometry`.
 //!
-//! Point to triangle: the foot on the plane when signed areas find it inside, and the three segments; no
-//! Voronoi regions. Triangle to triangle: the difference of the two is the convex hull of nine points, whose
-//! boundary is covered by the triangles of those points, so its distance from the origin is the least of
-//! 84 point distances, and 0 when one of the 126 tetrahedra holds the origin.
+//! Point to triangle: the foot on the plane if signed areas find it inside, and the three segments; no Voronoi regions.
+//! Triangle to triangle: the difference of the two is the convex hull of nine points, whose boundary is covered by the
+//! triangles of those points, so its distance from the origin is the least of 84 point distances, and 0 if one of the
+//! 126 tetrahedra holds the origin.
 
 use glam::DVec3;
 
-/// Below this height, in longest edges, a triangle is taken for its edges. Its face is then at most half
-/// that from them, and a taller one's plane is known to 2^-52 / 1e-8 of the edge.
+/// Height, in longest edges, below which a triangle is replaced by its edges. Its face is then at most half of that
+/// from them, and a taller one's plane is known to 2^-52 / 1e-8 of the edge.
 const THINNEST_FACE: f64 = 1e-8;
 
-/// The point of the triangle nearest to `p`; right to 3e-8 of the longest edge at worst, for slivers, and
-/// to rounding for others.
+/// Point of the triangle nearest to `p`; accurate to 3e-8 of the longest edge at worst, for slivers, and to rounding
+/// for others.
 pub fn closest_on_triangle(p: DVec3, triangle: &[DVec3; 3]) -> DVec3 {
     let [a, b, c] = *triangle;
     let mut nearest = closest_on_segment(p, a, b);
@@ -31,19 +31,19 @@ pub fn closest_on_triangle(p: DVec3, triangle: &[DVec3; 3]) -> DVec3 {
     if inside { foot } else { nearest }
 }
 
-/// Metres.
+/// Length of the longest edge, metres.
 pub fn longest_edge([a, b, c]: &[DVec3; 3]) -> f64 {
     a.distance(*b).max(b.distance(*c)).max(c.distance(*a))
 }
 
-/// Over the longest edge, metres; 0 for a triangle without area.
+/// Height over the longest edge, metres; 0 for a triangle without area.
 pub fn least_height(triangle: &[DVec3; 3]) -> f64 {
     let [a, b, c] = *triangle;
     let longest = longest_edge(triangle);
     if longest == 0.0 { 0.0 } else { (b - a).cross(c - a).length() / longest }
 }
 
-/// Distance of two triangles, 0 when they cross or touch.
+/// Distance of two triangles, 0 if they cross or touch.
 pub fn triangle_distance(s: &[DVec3; 3], t: &[DVec3; 3]) -> f64 {
     let hull: [DVec3; 9] = std::array::from_fn(|i| s[i / 3] - t[i % 3]);
     let mut least = f64::INFINITY;
@@ -53,7 +53,7 @@ pub fn triangle_distance(s: &[DVec3; 3], t: &[DVec3; 3]) -> f64 {
                 let face = [hull[i], hull[j], hull[k]];
                 least = least.min(closest_on_triangle(DVec3::ZERO, &face).length());
                 let rest = &hull[k + 1..];
-                // Strictly inside is enough: an origin on a face has the distance of that face, which is 0 but for
+                // Strictly inside is enough: an origin on a face has the distance of that face, which is 0 except for
                 // rounding.
                 if rest.iter().any(|p| holds_origin([face[0], face[1], face[2], *p])) {
                     return 0.0;
@@ -75,12 +75,12 @@ fn closest_on_segment(p: DVec3, a: DVec3, b: DVec3) -> DVec3 {
     } else if s >= 1.0 {
         b
     } else {
-        // Between the ends only: at 1 the sum is not always b to the bit.
+        // Only between the ends: at 1 the sum is not always b to the bit.
         a + along * s
     }
 }
 
-/// The origin is strictly inside: on the same side of every face as the vertex across.
+/// Returns true if the origin is strictly inside: on the side of every face on which the vertex across is.
 fn holds_origin([a, b, c, d]: [DVec3; 4]) -> bool {
     let volume = |p: DVec3, q: DVec3, r: DVec3| p.dot(q.cross(r));
     let parts = [volume(b, c, d), -volume(a, c, d), volume(a, b, d), -volume(a, b, c)];

@@ -1,23 +1,23 @@
-//! Triangles about one place, of any size and shape, and points to look at them from.
+//! Triangles at one position, of any size and shape, and query points for them.
 
 use glam::{DVec3, Vec3};
 
 use super::Random;
 
-/// What the triangles have in common.
+/// Common properties of the triangles.
 #[derive(Debug)]
 pub struct TriangleCloud {
-    /// Where they are, metres.
+    /// Position of the triangles, metres.
     pub place: DVec3,
-    /// No corner is farther from there, metres.
+    /// Upper bound of a corner's distance from that position, metres.
     pub size: f64,
-    /// How much narrower they are across than along; 1 where they are not.
+    /// Ratio of the triangles' width to their length; 1 if they are not flattened.
     pub flatness: f64,
     along: DVec3,
 }
 
 impl TriangleCloud {
-    /// Up to 10 m from the origin, from 1e-18 m to 10 m large; each third is of slivers.
+    /// A cloud up to 10 m from the origin, from 1e-18 m to 10 m large; each third is of slivers.
     pub fn any(round: usize, random: &mut Random) -> TriangleCloud {
         let place = random.unit_vector() * 10f64.powf(random.range(-4.0, 1.0));
         let size = 10f64.powf(random.range(-18.0, 1.0));
@@ -26,7 +26,7 @@ impl TriangleCloud {
         TriangleCloud { place, size, flatness, along: random.unit_vector() }
     }
 
-    /// One of them.
+    /// Returns a triangle of the cloud.
     pub fn triangle(&self, random: &mut Random) -> [Vec3; 3] {
         let TriangleCloud { place, size, flatness, along } = *self;
         std::array::from_fn(|_| {
@@ -36,7 +36,8 @@ impl TriangleCloud {
         })
     }
 
-    /// By turns a corner of one of them, its middle, near them, and up to 10 to the power of `farthest` metres away.
+    /// Alternates between a corner of a triangle, its middle, a point near the triangles, and one up to 10 to the power
+    /// of `farthest` metres away.
     pub fn point(
         &self,
         [a, b, c]: [Vec3; 3],

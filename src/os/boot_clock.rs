@@ -1,10 +1,10 @@
-//! A clock that goes on while the machine is suspended.
+//! Clock that keeps running while the machine is suspended.
 
-/// Nanoseconds since a moment that stays the same while this process runs.
+/// Nanoseconds since a fixed moment of this process's run.
 #[cfg(unix)]
 pub fn now_ns() -> u64 {
     use rustix::time::{ClockId, clock_gettime};
-    // That of macOS with this name does what Linux's does not: it goes on in a suspended machine.
+    // On macOS the clock of this name keeps running while the machine is suspended; on Linux it does not.
     #[cfg(target_vendor = "apple")]
     const CLOCK: ClockId = ClockId::Monotonic;
     #[cfg(not(target_vendor = "apple"))]
@@ -13,7 +13,7 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Nanoseconds since a moment that stays the same while this process runs.
+/// Nanoseconds since a fixed moment of this process's run.
 #[cfg(windows)]
 pub fn now_ns() -> u64 {
     use std::{sync::LazyLock, time::Instant};

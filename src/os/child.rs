@@ -1,4 +1,4 @@
-//! A child process: asked to end in good order, and what it has taken of the machine.
+//! Child processes: graceful termination and use of resources.
 
 use std::{
     io,
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// Lets a Ctrl-C that is meant for this process pass by the child that will be started.
+/// Shields the child that will be started from a Ctrl-C meant for this process.
 pub fn set_apart(command: &mut Command) {
     system::set_apart(command);
 }
@@ -14,22 +14,23 @@ pub fn set_apart(command: &mut Command) {
 /// Asks a child that was set apart, and not waited for yet, to end: by SIGTERM, on Windows by Ctrl-Break.
 ///
 /// # Errors
-/// When it cannot be asked: it has ended, or, on Windows, has no console in common with this process.
+/// Returns an error if the child cannot be asked: it has ended or, on Windows, shares no console with this process.
 pub fn ask_to_end(child: &Child) -> io::Result<()> {
     system::ask_to_end(child)
 }
 
-/// Processor time of all its threads so far, on Linux in steps of 10 ms; `None` where the system does not say.
+/// Processor time of all threads of the child so far, on Linux in steps of 10 ms; `None` if the system does not report
+/// it.
 pub fn cpu_time(child: &Child) -> Option<Duration> {
     system::cpu_time(child)
 }
 
-/// Its memory that is resident, bytes; `None` where the system does not say.
+/// Resident memory of the child in bytes; `None` if the system does not report it.
 pub fn memory(child: &Child) -> Option<u64> {
     system::memory(child)
 }
 
-/// The most memory that it has had resident, bytes; `None` where the system does not say.
+/// Peak resident memory of the child in bytes; `None` if the system does not report it.
 pub fn memory_peak(child: &Child) -> Option<u64> {
     system::memory_peak(child)
 }
@@ -47,13 +48,13 @@ mod system {
     }
 
     pub fn ask_to_end(child: &Child) -> io::Result<()> {
-        // It was not waited for: the id is still its own.
+        // The child was not waited for: the process id is still its own.
         Ok(kill_process(Pid::from_child(child), Signal::TERM)?)
     }
 
     pub fn cpu_time(child: &Child) -> Option<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
-        // Behind the name, which may hold anything: the 12th and 13th are user and system time.
+        // The fields follow the name, which may hold anything; the 12th and 13th are user and system time.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let ticks: u64 =
             fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
@@ -91,19 +92,19 @@ mod system {
     use crate::os::process::system::memory_counters;
 
     pub fn set_apart(command: &mut Command) {
-        // Such a group hears of Ctrl-Break and not of Ctrl-C.
+        // Such a group receives Ctrl-Break and not Ctrl-C.
         command.creation_flags(CREATE_NEW_PROCESS_GROUP);
     }
 
     pub fn ask_to_end(child: &Child) -> io::Result<()> {
-        // SAFETY: it takes two numbers. The second names the group that the child leads, until it was waited for.
+        // SAFETY: the call takes two numbers. The second names the group that the child leads, until it was waited for.
         let asked = unsafe { GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, child.id()) };
         if asked == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     pub fn cpu_time(child: &Child) -> Option<Duration> {
         let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
-        // SAFETY: the handle is the child's for as long as it is borrowed, and the four times are written to.
+        // SAFETY: the handle is valid while the child is borrowed, and the four times are written to.
         let told = unsafe {
             GetProcessTimes(child.as_raw_handle(), &mut created, &mut ended, &mut kernel, &mut user)
         };

@@ -1,17 +1,18 @@
-//! How many heaps the allocator keeps.
+//! Number of heaps of the allocator.
 
-/// So many heaps the threads of the process share, where the allocator is glibc's.
+/// Number of heaps that the threads of the process share, if the allocator is glibc's.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-// By itself it gives each thread one, up to eight a core, and what one thread frees another cannot have. A server of two
-// cores whose streams come and go, each with a recording's thread, grew by 8.2 MB in three minutes, by 5.3 with four
-// heaps, 3.7 with two and 2.7 with one. The time of ticks is the same with two: they allocate nothing.
+// By default glibc gives each thread a heap, up to eight a core, and memory that one thread frees is not available to
+// another. A server of two cores whose streams come and go, each with a recording's thread, grew by 8.2 MB in three
+// minutes, by 5.3 with four heaps, 3.7 with two and 2.7 with one. Tick times are equal with two: ticks allocate
+// nothing.
 const HEAPS: libc::c_int = 2;
 
-/// Lets all threads of the process share a few heaps, so that what one frees another can have. Nothing where the
-/// allocator is another than glibc's. To be called before there are threads.
+/// Makes all threads of the process share a few heaps, so that memory freed by one thread is available to another. Does
+/// nothing with an allocator other than glibc's. Must be called before threads are started.
 pub fn share() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: a setting of the allocator, without pointers; a value that it refuses changes nothing.
+    // SAFETY: the call sets an option of the allocator, without pointers; a refused value changes nothing.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, HEAPS);
     }

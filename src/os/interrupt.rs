@@ -1,4 +1,4 @@
-//! What a person or the system tells a running program: to end, or to read its files again.
+//! Signals of a person or the system to a running program: to end, or to read its files again.
 
 use std::{future::pending, io};
 
@@ -9,18 +9,18 @@ use tokio::signal::windows::{
     CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
 };
 
-/// That it is to end: Ctrl-C or SIGTERM.
+/// Request to end: Ctrl-C or SIGTERM.
 #[cfg(unix)]
 pub struct Interrupt {
     interrupt: Signal,
     terminate: Signal,
 }
 
-/// That it is to end: Ctrl-C or Ctrl-Break, or that its console is closed or the machine shut down.
+/// Request to end: Ctrl-C or Ctrl-Break, a closed console or a shutdown of the machine.
 #[cfg(windows)]
 pub struct Interrupt {
     interrupt: CtrlC,
-    /// What one process can send another.
+    /// The event that one process can send another.
     terminate: CtrlBreak,
     // Windows ends the program some 5 s after these two, whatever it does.
     close: CtrlClose,
@@ -28,10 +28,10 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// From now on none of them ends the process by itself.
+    /// Catches the signals: from now on none of them ends the process by itself.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Returns an error if the system refuses.
     pub fn catch() -> io::Result<Interrupt> {
         #[cfg(unix)]
         let (interrupt, terminate) =
@@ -48,7 +48,7 @@ impl Interrupt {
         })
     }
 
-    /// Waits for any.
+    /// Waits for any of the signals.
     pub async fn came(&mut self) {
         #[cfg(unix)]
         let (close, shutdown) = (pending::<Option<()>>(), pending::<Option<()>>());
@@ -63,14 +63,14 @@ impl Interrupt {
     }
 }
 
-/// SIGHUP, upon which a server reads its files again. Nothing on Windows, which has no such signal.
+/// SIGHUP, upon which a server reads its files again. Never comes on Windows, which has no such signal.
 pub struct Hangup(#[cfg(unix)] Signal);
 
 impl Hangup {
-    /// From now on it does not end the process.
+    /// Catches the signal: from now on it does not end the process.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Returns an error if the system refuses.
     pub fn catch() -> io::Result<Hangup> {
         #[cfg(unix)]
         return Ok(Hangup(signal(SignalKind::hangup())?));
@@ -78,7 +78,7 @@ impl Hangup {
         Ok(Hangup())
     }
 
-    /// Waits for the next.
+    /// Waits for the next signal.
     pub async fn came(&mut self) {
         #[cfg(unix)]
         let _ = self.0.recv().await;

@@ -1,4 +1,4 @@
-//! Names and times of files, as far as systems differ in how they keep them.
+//! Identity, durability and modification times of files, as far as systems differ.
 
 use std::{
     fs::{File, Metadata},
@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-/// The file or folder that a path led to, to find out whether it still does: one that is open can be written to and flushed
-/// when its name is long gone.
+/// Identity of the file or folder at a path, to check whether the path still leads to it: an open file can be written
+/// and flushed long after its name is gone.
 #[derive(Debug)]
 pub struct NamedFile {
     path: PathBuf,
@@ -16,15 +16,15 @@ pub struct NamedFile {
 }
 
 impl NamedFile {
-    /// `about`: of what the path leads to now.
+    /// Creates the identity from `about`, the metadata of the path now.
     pub fn new(path: &Path, about: &Metadata) -> NamedFile {
         NamedFile { path: path.to_owned(), identity: identity(about) }
     }
 
-    /// Whether the path still leads to it. One question to the system.
+    /// Checks that the path still leads to the file. One system call.
     ///
     /// # Errors
-    /// `NotFound` when it leads to nothing or to another file; else the system's.
+    /// `NotFound` if it leads to nothing or to another file; otherwise the error of the system.
     pub fn check(&self) -> io::Result<()> {
         use io::ErrorKind::{NotADirectory, NotFound};
         let path = self.path.display();
@@ -49,17 +49,17 @@ fn identity(about: &Metadata) -> (u64, u64) {
     (about.dev(), about.ino())
 }
 
-/// The time when it was made: its number on the volume is not to be had from a path.
+/// Creation time: the file's index on the volume cannot be read from a path.
 #[cfg(windows)]
 fn identity(about: &Metadata) -> (u64, u64) {
     use std::os::windows::fs::MetadataExt as _;
     (0, about.creation_time())
 }
 
-/// Makes the names in a folder last.
+/// Flushes the names in a folder to the disk.
 ///
 /// # Errors
-/// The system's.
+/// Errors of the system.
 #[cfg(unix)]
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(test)]
@@ -67,28 +67,28 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Nothing: no folder can be flushed on Windows. NTFS writes changes of names to its own journal in their order, and a
-/// flush of any later file brings them to the disk; FAT keeps no such journal.
+/// Does nothing: Windows cannot flush a folder. NTFS writes name changes to its own journal in order, and a flush of
+/// any later file brings them to the disk; FAT has no such journal.
 ///
 /// # Errors
-/// When there is no such folder.
+/// Returns an error if there is no such folder.
 #[cfg(windows)]
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Also looked at, so that a folder that is not there is an error everywhere.
+    // The check makes a missing folder an error on every system.
     if folder.metadata()?.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
-/// Since a file was last written, as far as its file system's clock and this machine's agree; `None` where that has no such
-/// time. No change of a clock makes it negative.
+/// Time since a file was last written, as far as the clocks of its file system and this machine agree; `None` if the
+/// file system has no such time. Never negative, even after a clock change.
 pub fn age(about: &Metadata) -> Option<Duration> {
     Some(about.modified().ok()?.elapsed().unwrap_or_default())
 }
 
-/// Says of a file that it was changed now, by the clock of its file system, which may be another machine's; on Windows by
-/// this machine's.
+/// Sets the modification time of a file to now, by the clock of its file system, which may be another machine's; on
+/// Windows by this machine's clock.
 ///
 /// # Errors
-/// The system's.
+/// Errors of the system.
 pub fn note_change(file: &File) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -101,7 +101,7 @@ pub fn note_change(file: &File) -> io::Result<()> {
     file.set_modified(std::time::SystemTime::now())
 }
 
-/// Failures that tests ask for, on their own thread.
+/// Failures that tests inject on their own thread.
 #[cfg(all(test, unix))]
 pub mod injected {
     use std::{
@@ -114,12 +114,12 @@ pub mod injected {
         static NEXT: RefCell<(PathBuf, u32)> = const { RefCell::new((PathBuf::new(), 0)) };
     }
 
-    /// The next `n` times that this thread [makes the names in this folder last](super::sync_folder) fail.
+    /// Makes the next `n` calls of this thread that [flush the names in this folder](super::sync_folder) fail.
     pub fn failing_syncs(folder: &Path, n: u32) {
         NEXT.set((folder.to_owned(), n));
     }
 
-    /// Before the system is asked.
+    /// Fails if a failure was injected; called before the system call.
     pub fn fail_when_asked(folder: &Path) -> io::Result<()> {
         NEXT.with_borrow_mut(|(of, left)| {
             if *left == 0 || of != folder {

@@ -1,31 +1,31 @@
-//! What this process takes of its machine, and may take.
+//! Resources that this process uses, and their limits.
 
-/// Bytes of memory that are resident; `None` where the system does not say.
+/// Bytes of resident memory; `None` if the system does not report them.
 pub fn resident_bytes() -> Option<u64> {
     system::resident_bytes()
 }
 
-/// Open file descriptors, on Windows open handles; `None` where the system does not say.
+/// Number of open file descriptors, on Windows of open handles; `None` if the system does not report it.
 pub fn open_descriptors() -> Option<usize> {
     system::open_descriptors()
 }
 
-/// Bytes of memory that this process may have: the machine's, or less where its control group has a limit; `None` where
-/// the system does not say.
+/// Bytes of memory that this process may have: the machine's, or fewer if its control group has a limit; `None` if the
+/// system does not report them.
 pub fn machine_bytes() -> Option<u64> {
     system::machine_bytes()
 }
 
-/// A limit that this process has.
+/// Limit of a resource of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessLimit {
-    /// So many at most.
+    /// At most this many.
     AtMost(u64),
-    /// As many as there are.
+    /// Unlimited.
     None,
 }
 
-/// How many files it may have open; `None` where the system has no such limit to look at.
+/// Maximum number of open files; `None` if the system has no such limit to read.
 pub fn descriptors_max() -> Option<ProcessLimit> {
     #[cfg(unix)]
     return Some(system::limit(rustix::process::Resource::Nofile));
@@ -33,7 +33,7 @@ pub fn descriptors_max() -> Option<ProcessLimit> {
     None
 }
 
-/// The highest real-time priority that it may ask for; `None` where the system has no such limit to look at.
+/// Highest real-time priority that the process may request; `None` if the system has no such limit to read.
 pub fn real_time_priority_max() -> Option<ProcessLimit> {
     #[cfg(target_os = "linux")]
     return Some(system::limit(rustix::process::Resource::Rtprio));
@@ -63,7 +63,7 @@ mod system {
         let info = fs::read_to_string("/proc/meminfo").ok()?;
         let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
         let machine = 1024 * total.trim().strip_suffix(" kB")?.parse::<u64>().ok()?;
-        // The second is that of control groups of version 1. Without a limit there is no number, or one beyond any
+        // The second file is that of control groups version 1. Without a limit it holds no number, or one beyond any
         // machine.
         let of_group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
         let limits =
@@ -88,7 +88,7 @@ pub(super) mod system {
     };
 
     pub fn resident_bytes() -> Option<u64> {
-        // SAFETY: it never fails: it gives a constant that stands for this process.
+        // SAFETY: the call never fails: it returns a constant that stands for this process.
         Some(memory_counters(unsafe { GetCurrentProcess() })?.WorkingSetSize as u64)
     }
 
@@ -102,16 +102,16 @@ pub(super) mod system {
     pub fn machine_bytes() -> Option<u64> {
         let bytes = size_of::<MEMORYSTATUSEX>() as u32;
         let mut status = MEMORYSTATUSEX { dwLength: bytes, ..MEMORYSTATUSEX::default() };
-        // SAFETY: the structure is as long as it says, and is written to.
+        // SAFETY: the structure has the length that it states, and is written to.
         let told = unsafe { GlobalMemoryStatusEx(&mut status) };
         (told != 0).then_some(status.ullTotalPhys)
     }
 
-    /// Of any process that this one may look at.
+    /// Returns the memory counters of any process that this one may inspect.
     pub fn memory_counters(process: HANDLE) -> Option<PROCESS_MEMORY_COUNTERS> {
         let mut counters = PROCESS_MEMORY_COUNTERS::default();
         let bytes = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
-        // SAFETY: the structure is as long as is said, and is written to; a handle that is none is refused.
+        // SAFETY: the structure has the stated length, and is written to; an invalid handle is refused.
         let told = unsafe { K32GetProcessMemoryInfo(process, &mut counters, bytes) };
         (told != 0).then_some(counters)
     }

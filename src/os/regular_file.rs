@@ -1,5 +1,5 @@
-//! Files that a server finds in its folders. In the place of a file there may be something else: a FIFO, which would let an
-//! open wait for its other end, a device, which never ends, a socket or a folder. All of these are refused at once.
+//! Opening of regular files in a server's folders. At a file's path there may be something else: a FIFO, on which an
+//! open waits for its other end, a device, which never ends, a socket or a folder. All of these are refused at once.
 
 use std::{
     fs::{File, Metadata, OpenOptions},
@@ -7,12 +7,12 @@ use std::{
     path::Path,
 };
 
-/// Opens a regular file as `options` say, through links, and gives what the system knows of it.
+/// Opens a regular file with `options`, following links, and returns its metadata. Never waits.
 ///
 /// # Errors
-/// The system's, and [`io::ErrorKind::InvalidInput`] for all that is no regular file. Never waits.
+/// Errors of the system, and [`io::ErrorKind::InvalidInput`] for anything but a regular file.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<(File, Metadata)> {
-    // Of a regular file it changes nothing.
+    // The flag has no effect on a regular file.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(
         options,
@@ -23,10 +23,10 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<(File, Metadat
     if about.is_file() { Ok((file, about)) } else { Err(no_file()) }
 }
 
-/// The bytes that a regular file had when it was opened, or fewer, if it has become shorter.
+/// Reads the bytes that a regular file had when it was opened, or fewer if it was truncated since.
 ///
 /// # Errors
-/// As [`open`].
+/// Errors of [`open`].
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let (file, about) = open(path, File::options().read(true))?;
     let mut bytes = Vec::with_capacity(about.len() as usize);
@@ -34,7 +34,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The error of an open: a FIFO that nobody reads and a socket have one of their own.
+/// Maps the error of an open: a FIFO without a reader and a socket have an error number of their own.
 fn named(error: io::Error) -> io::Error {
     #[cfg(unix)]
     if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) {
@@ -63,12 +63,12 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Makes a FIFO.
+    /// Creates a FIFO.
     pub(crate) fn make_fifo(path: &Path) {
         assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
     }
 
-    /// What `work` gives; fails if it waits for something.
+    /// Returns the result of `work`; fails if `work` blocks.
     pub(crate) fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
         let (done, given) = channel();
         thread::spawn(move || done.send(work()));

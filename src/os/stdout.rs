@@ -1,14 +1,14 @@
-//! The standard output, whose reader may go before all is said.
+//! Printing to standard output, whose reader may close it early.
 
 use std::io::{self, ErrorKind, Write};
 
-/// Prints text, at once. A reader that has gone, as `head` does, has all that it wants: that is no error.
+/// Prints text and flushes. A reader that has closed the pipe, like `head`, has all it wants: no error.
 ///
 /// # Errors
-/// The system's, as of a file on a full disk.
+/// Errors of the system, for example a full disk.
 pub fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    // Not by print!, which panics where this gives an error.
+    // print! would panic if this returned an error.
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         printed => printed,

@@ -1,27 +1,28 @@
-//! Threads that others run before.
+//! Threads of lower priority.
 
 use std::io;
 
-/// By so much the nice value of such a thread is greater than that of the process.
+/// Difference between the nice value of a background thread and that of the process.
 #[cfg(target_os = "linux")]
-// Each step is a share of about 1.25: ten leave the background a tenth of a core that ticks want too.
+// Each step changes the share by a factor of about 1.25: ten leave the background a tenth of a core that ticks want
+// too.
 pub(crate) const STEPS_DOWN: i32 = 10;
-/// By so much its priority is lower than that of other threads.
+/// Difference between the priority of a background thread and that of other threads.
 #[cfg(windows)]
-// Not one: Windows lifts a thread by one or two for a moment when what it waited for has come.
+// Not 1: Windows raises a thread by one or two for a moment when an event that it waited for has come.
 pub(crate) const STEPS_DOWN: i32 = 2;
 
-/// Lowers the priority of this thread, so that the others of the process run before it where cores are short. Nothing
-/// where a thread has none of its own.
+/// Lowers the priority of this thread, so that other threads of the process run first if cores are short. Does nothing
+/// if threads have no priority of their own.
 ///
 /// # Errors
-/// The system's: it keeps the priority it had.
+/// Errors of the system; the priority stays unchanged.
 pub fn lower_own() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{getpid, getpriority_process, setpriority_process};
-        // From the priority of the process: this thread may be a child of one whose own is lower already. Of this
-        // thread alone, which Linux allows to everybody.
+        // Relative to the priority of the process: this thread may be the child of a thread with a lowered one. Linux
+        // allows everybody to lower the priority of a single thread.
         let own = getpriority_process(Some(getpid())).unwrap_or_default();
         setpriority_process(None, own + STEPS_DOWN)?;
     }
@@ -39,7 +40,7 @@ pub fn lower_own() -> io::Result<()> {
     Ok(())
 }
 
-/// How far this thread's own priority is below the usual one, in the system's steps.
+/// Returns the steps by which this thread's own priority is below the usual one, in the system's units.
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) fn own_steps_down() -> i32 {
     rustix::process::getpriority_process(None).expect("allowed")

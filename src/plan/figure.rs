@@ -1,23 +1,23 @@
-//! What was measured, and where that is written.
+//! Measured figures and their sources.
 
 use serde::Serialize;
 
-/// A measured figure, with the words that its source has for it.
+/// A measured figure, with a quotation of its source.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figure {
-    /// What it is.
+    /// Name of the figure.
     pub what: &'static str,
-    /// How much.
+    /// Value in `unit`.
     pub value: f64,
-    /// In which unit.
+    /// Unit of `value`.
     pub unit: &'static str,
-    /// A file of the project.
+    /// Path of the source, a file of the project.
     pub source: &'static str,
-    /// What is written there; a test looks whether it still is.
+    /// Text in the source; a test checks that it is still there.
     pub quote: &'static str,
 }
 
-/// Of the server's processor, for a tick, beyond the engine.
+/// Processor time of the server for a tick, beyond the engine.
 pub const TRANSPORT_US: Figure = Figure {
     what: "gRPC's share of a tick",
     value: 40.0,
@@ -25,7 +25,7 @@ pub const TRANSPORT_US: Figure = Figure {
     source: "deploy/OPERATIONS.md",
     quote: "gRPC takes 25 to 40 us of the server more",
 };
-/// Of a core's time, what ticks may use before they wait for each other.
+/// Maximum share of a core's time for ticks, before they wait for each other.
 pub const USED_MAX: Figure = Figure {
     what: "how much of a core's time to plan with",
     value: 0.5,
@@ -33,7 +33,7 @@ pub const USED_MAX: Figure = Figure {
     source: "deploy/OPERATIONS.md",
     quote: "at half of what that adds up to",
 };
-/// Of a writer's core: 0.38 ms for the 70 k triangles of the liver.
+/// Time of a writer's core: 0.38 ms for the 70 k triangles of the liver.
 pub const UPDATE_NS: Figure = Figure {
     what: "bringing a tissue up to date, for each triangle that moved",
     value: 5.4,
@@ -41,7 +41,7 @@ pub const UPDATE_NS: Figure = Figure {
     source: "benches/RESULTS.md",
     quote: "0.38 ms on an Intel Xeon",
 };
-/// A tissue that deforms, its spare copy and index included.
+/// Memory of a tissue that deforms, including its spare copy and index.
 pub const TRIANGLE_BYTES: Figure = Figure {
     what: "memory of a triangle of a tissue that deforms",
     value: 253.0,
@@ -49,7 +49,7 @@ pub const TRIANGLE_BYTES: Figure = Figure {
     source: "benches/RESULTS.md",
     quote: "25.3 MB deforming",
 };
-/// What a key is charged for each link of a session, which is more than it was seen to take.
+/// Memory that a key is charged for each link of a session; more than the measured use.
 pub const LINK_MB: Figure = Figure {
     what: "memory of a loop, for each link, at most",
     value: 2.0,
@@ -57,7 +57,7 @@ pub const LINK_MB: Figure = Figure {
     source: "deploy/OPERATIONS.md",
     quote: "two megabytes for each link of a session",
 };
-/// A server without scenes.
+/// Memory of a server without scenes.
 pub const SERVER_MB: Figure = Figure {
     what: "memory of a server without scenes",
     value: 17.0,
@@ -65,7 +65,7 @@ pub const SERVER_MB: Figure = Figure {
     source: "deploy/RESILIENCE.md",
     quote: "memory grew from 17.0",
 };
-/// What a server takes of a machine.
+/// Share of a machine's memory that a server takes.
 pub const MEMORY_SHARE: Figure = Figure {
     what: "share of a machine's memory that a server takes (limits.memory_bytes)",
     value: 0.8,
@@ -73,7 +73,7 @@ pub const MEMORY_SHARE: Figure = Figure {
     source: "deploy/OPERATIONS.md",
     quote: "four fifths of what the machine or the control",
 };
-/// Positions in a journal.
+/// Size of positions in a journal.
 pub const POSITION_BYTES: Figure = Figure {
     what: "newest positions in a journal, for each vertex and second",
     value: 12.0,
@@ -82,7 +82,7 @@ pub const POSITION_BYTES: Figure = Figure {
     quote: "`store.positions_interval` (1 s), 12 bytes a vertex",
 };
 
-/// Of a haptic loop, half of the moves; a client that cuts waits for less.
+/// Gap of a haptic loop in half of the moves; a client that cuts waits for less.
 pub const MOVE_MS: Figure = Figure {
     what: "gap of a scene that is moved, on one machine",
     value: 170.0,
@@ -90,7 +90,7 @@ pub const MOVE_MS: Figure = Figure {
     source: "deploy/OPERATIONS.md",
     quote: "A loop has no answer for 170",
 };
-/// Of a snapshot and a journal, with its index and the fields of its tools from the cache.
+/// Time to read a snapshot and a journal, with the index and the fields of the tools from the cache.
 pub const RECOVER_MS: Figure = Figure {
     what: "reading a scene from the store, on one machine",
     value: 320.0,
@@ -99,7 +99,7 @@ pub const RECOVER_MS: Figure = Figure {
     quote: "read in 0.32 s at p50, 0.82 s at p99",
 };
 
-/// All of them, as they are printed.
+/// All figures, in the order in which they are printed.
 pub const FIGURES: [Figure; 10] = [
     TRANSPORT_US,
     USED_MAX,

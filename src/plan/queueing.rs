@@ -1,12 +1,13 @@
-//! Closed forms of waiting and of being turned away (Erlang 1917; Kleinrock, Queueing Systems I, 1975, 3.5 and 3.6).
+//! Closed forms of waiting and blocking (Erlang 1917; Kleinrock, Queueing Systems I, 1975, 3.5 and 3.6).
 
-/// Share of the arrivals that find all of `n` places taken, when `offered` of them would be taken on average.
+/// Returns the share of arrivals that find all `n` servers busy, at an offered load of `offered` busy servers on
+/// average.
 pub fn erlang_b(n: u64, offered: f64) -> f64 {
     // B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1)): no factorial overflows.
     (1..=n).fold(1.0, |b, k| offered * b / (k as f64 + offered * b))
 }
 
-/// Share of the arrivals that wait for one of `n` places; 1 when more is offered than there are.
+/// Returns the share of arrivals that wait for one of `n` servers; 1 if the offered load reaches `n` or more.
 pub fn erlang_c(n: u64, offered: f64) -> f64 {
     if offered >= n as f64 {
         return 1.0;
@@ -15,19 +16,20 @@ pub fn erlang_c(n: u64, offered: f64) -> f64 {
     b / (1.0 - offered / n as f64 * (1.0 - b))
 }
 
-/// How long arrivals wait that come at random, for service times that are exponential.
+/// Waiting times of random arrivals with exponential service times.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// Share of them that wait at all.
+    /// Share of the arrivals that wait at all.
     pub share: f64,
-    /// In the mean, over those that do not wait too.
+    /// Mean wait, including arrivals that do not wait.
     pub mean: f64,
-    /// 99 of 100 wait no longer.
+    /// 99th percentile of the wait.
     pub p99: f64,
 }
 
 impl Waits {
-    /// For `n` places, of which `offered` are taken on average, each for `service` on average. Endless without room.
+    /// Computes the waits for `n` servers, of which `offered` are busy on average, each for `service` on average.
+    /// Infinite if no capacity is left.
     pub fn of(n: u64, offered: f64, service: f64) -> Waits {
         let share = erlang_c(n, offered);
         let free = n as f64 - offered;
@@ -58,7 +60,7 @@ mod tests {
         assert!(Waits::of(3, 3.0, 1.0).mean.is_infinite());
     }
 
-    /// By the sum of their definition, which is exact for few places.
+    /// Compares with the sum of the definition, which is exact for few servers.
     #[test]
     fn few_places_are_as_their_definition_says() {
         for (n, offered) in [(2u64, 1.5f64), (5, 4.0), (10, 12.0)] {

@@ -1,18 +1,18 @@
-//! All that a plan says.
+//! Report of `palpate plan`.
 
 use serde::Serialize;
 
 use super::{figure::Figure, simulation::outcome::Outcome, sizing::Sizing};
 
-/// What is printed; its fields are the JSON's.
+/// Printed report; its fields are those of the JSON.
 #[derive(Debug, Serialize)]
 pub struct PlanReport {
-    /// Machines, and what they carry.
+    /// Number of machines and their load.
     pub sizing: Sizing,
-    /// What happened on them; null without `--simulate`.
+    /// Outcome of the simulation; null without `--simulate`.
     pub simulation: Option<Outcome>,
-    /// What was measured, and where that is written.
+    /// Measured figures and their sources.
     pub figures: Vec<Figure>,
-    /// What was taken for granted.
+    /// Assumptions of the plan, in words.
     pub assumptions: Vec<String>,
 }

@@ -1,10 +1,10 @@
-//! Scenes on many machines, played event by event: they are opened, placed, lost, taken over, moved and closed.
+//! Event simulation of scenes on many machines: scenes are opened, placed, lost, taken over, moved and closed.
 //!
-//! What is played is ownership in time, not the engine: a scene has one owner, who gives signs of life; an owner that cannot
-//! acknowledges nothing from a margin before its lease ends, and nobody takes a scene before that. An edit is lost when it
-//! was acknowledged by an old owner after a new one had taken over. With a margin of twice what clocks may be off there is
-//! none; with less the simulation finds them. (`store::lease` does not rely on clocks for that: it asks for the newest claim
-//! before it acknowledges. So this is the worse case.)
+//! The simulation covers ownership in time, not the engine: a scene has one owner, which sends heartbeats; an owner
+//! that cannot send one acknowledges nothing from a margin before its lease ends, and nobody takes a scene before that
+//! end. An edit is lost if an old owner acknowledged it after a new owner had taken over. With a margin of twice the
+//! clock error no edit is lost; with less the simulation finds lost edits. (`store::lease` does not rely on clocks for
+//! that: it asks for the newest claim before it acknowledges. So this is the worse case.)
 
 mod event_queue;
 mod fleet;
@@ -23,27 +23,28 @@ use outcome::Outcome;
 use super::workload::{Faults, Workload};
 use crate::oracle::Random;
 
-/// How often newest positions are kept (`store.positions_interval`), seconds.
+/// Interval at which newest positions are saved (`store.positions_interval`), seconds.
 const POSITIONS_EVERY_S: f64 = 1.0;
-/// A server that is being upgraded and cannot be rid of a scene tries again after this, seconds.
+/// Pause before a server that is being upgraded retries to move a scene away, seconds.
 const NO_ROOM_PAUSE_S: f64 = 1.0;
 
-/// A scene that somebody has open.
+/// An open scene.
 #[derive(Clone, Copy, Debug)]
 struct OpenScene {
-    /// Where it was placed; `None` while it waits.
+    /// Server of the scene; `None` while it waits.
     server: Option<u32>,
     closes_s: f64,
-    /// Of its last gap: when it began, and when the scene was served again. `None` once it was counted, or never had one.
+    /// Last gap of the scene: its begin, and when the scene was served again. `None` after it was counted, or if there
+    /// was none.
     gap: Option<Gap>,
-    /// Tells it from a later scene in the same place.
+    /// Distinguishes the scene from a later one in the same slot.
     generation: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     from_s: f64,
-    /// Endless while the scene waits.
+    /// Infinite while the scene waits.
     to_s: f64,
     cause: Cause,
 }
@@ -54,11 +55,11 @@ enum Cause {
     Upgrade,
 }
 
-/// One course of events.
+/// A simulation run.
 pub struct Simulation {
     faults: Faults,
     deform_hz: f64,
-    /// Scenes that would be open if all had room.
+    /// Scenes that would be open if all had a place.
     offered: f64,
     random: Random,
     now_s: f64,
@@ -77,7 +78,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Nothing has happened yet.
+    /// Creates a simulation in which nothing has happened yet.
     pub fn new(
         workload: &Workload,
         faults: &Faults,
@@ -103,7 +104,7 @@ impl Simulation {
         }
     }
 
-    /// Opens so many scenes, and goes on until all are closed.
+    /// Opens `scenes` scenes, and goes on until all are closed.
     pub fn run(mut self, scenes: u64, seed: u64) -> Outcome {
         self.random = Random::new(seed);
         self.still_to_open = scenes;
@@ -116,7 +117,7 @@ impl Simulation {
         if self.faults.upgrade_hours > 0.0 {
             self.events.push(3600.0 * self.faults.upgrade_hours, FleetEvent::Upgrade);
         }
-        // Machines fail as long as anybody plays.
+        // Machines fail as long as any scene is open or still to open.
         while self.still_to_open > 0 || self.outcome.open > 0 {
             let (at_s, event) =
                 self.events.pop().expect("a scene that is open is closed some time");
@@ -145,7 +146,7 @@ impl Simulation {
             FleetEvent::Upgrade => {
                 self.events
                     .push(self.now_s + 3600.0 * self.faults.upgrade_hours, FleetEvent::Upgrade);
-                // One that is not over yet goes on, and this one is left out.
+                // An upgrade that is still going on continues, and this one is skipped.
                 if self.upgrading.is_none() {
                     self.upgrade_from(0);
                 }
@@ -155,7 +156,7 @@ impl Simulation {
             {
                 self.drain(server)
             }
-            // Of what has ended meanwhile.
+            // Events of servers and scenes that have ended meanwhile.
             _ => {}
         }
     }
@@ -163,12 +164,12 @@ impl Simulation {
     fn open(&mut self) {
         self.still_to_open -= 1;
         if self.still_to_open > 0 {
-            // As many come on average as close when all are placed.
+            // Scenes arrive on average as fast as they close when all are placed.
             let pause_s = self.exponential(60.0 * self.faults.scene_minutes / self.offered);
             self.events.push(self.now_s + pause_s, FleetEvent::Open);
         }
         self.outcome.asked_for += 1;
-        // Those that wait come first: while there are any, there is no room.
+        // Waiting scenes come first: while there are any, no server has a free place.
         let Some(server) = self.fleet.place() else {
             self.outcome.unplaced += 1;
             return;
@@ -225,7 +226,7 @@ impl Simulation {
     fn lose(&mut self, slot: u32, timing: LeaseTiming) {
         let retry_s = 1e-3 * self.faults.retry_ms * self.random.f64();
         let taken_s = timing.free_s + retry_s;
-        // Acknowledged by the old owner after the new one had read what there was.
+        // Edits acknowledged by the old owner after the new one had read the store.
         let edits_lost = self.count_of(self.faults.edit_hz * (timing.silent_s - taken_s).max(0.0));
         self.outcome.edits_lost += edits_lost;
         self.outcome.edits_by_cut_off_owners +=
@@ -238,7 +239,7 @@ impl Simulation {
         let now_s = self.now_s;
         let is_down = scene.gap.is_some_and(|gap| gap.to_s > now_s);
         if is_down {
-            // Not served since the failure before.
+            // The scene was not served since the previous failure.
             scene.gap = scene.gap.map(|gap| Gap { to_s: f64::INFINITY, ..gap });
         } else {
             self.count_gap(slot);
@@ -256,7 +257,7 @@ impl Simulation {
         }
     }
 
-    /// Has a server read a scene from the store, after those that it reads already.
+    /// Makes a server read a scene from the store, after the scenes that it already reads.
     fn recover(&mut self, slot: u32, server: u32) {
         self.fleet.add(server, slot);
         let to_s = self.fleet.recovered_s(server, self.now_s, 1e-3 * self.faults.recover_ms);
@@ -285,7 +286,7 @@ impl Simulation {
         }
     }
 
-    /// Upgrades the next server that is there, from `server` on. One that is away comes back with the new version.
+    /// Upgrades the next available server, from `server` on. A server that is away returns with the new version.
     fn upgrade_from(&mut self, server: u32) {
         self.upgrading = (server..self.fleet.n_servers()).find(|s| self.fleet.is_up(*s));
         match self.upgrading {
@@ -298,7 +299,7 @@ impl Simulation {
         }
     }
 
-    /// Moves one scene away, or ends the server when it has none.
+    /// Moves one scene away, or ends the server if it has none.
     fn drain(&mut self, server: u32) {
         let Some(slot) = self.fleet.any_scene(server) else {
             let left = self.fleet.take_down(server);
@@ -312,7 +313,7 @@ impl Simulation {
         };
         let incarnation = self.fleet.incarnation(server);
         let Some(to) = self.fleet.place() else {
-            // It is served where it is meanwhile.
+            // The scene is served by its present server meanwhile.
             self.outcome.moves_put_off += 1;
             self.events
                 .push(self.now_s + NO_ROOM_PAUSE_S, FleetEvent::Drain { server, incarnation });
@@ -332,7 +333,7 @@ impl Simulation {
         self.events.push(self.now_s + move_s, FleetEvent::Drain { server, incarnation });
     }
 
-    /// Counts a scene's last gap, which ends when the scene closes at the latest.
+    /// Counts a scene's last gap, which ends at the latest when the scene closes.
     fn count_gap(&mut self, slot: u32) {
         let scene = &mut self.scenes[slot as usize];
         let Some(Gap { from_s, to_s, cause }) = scene.gap.take() else { return };
@@ -359,7 +360,7 @@ impl Simulation {
         -mean * (1.0 - self.random.f64()).ln()
     }
 
-    /// How many of what happens at random, so many on average: counted off by the pauses between them.
+    /// Draws a number of random events with this mean, by adding up the pauses between them.
     fn count_of(&mut self, mean: f64) -> u64 {
         let mut n = 0;
         let mut at = self.exponential(1.0);
@@ -371,7 +372,7 @@ impl Simulation {
     }
 }
 
-/// What the simulation takes for granted, in words.
+/// Returns the assumptions of the simulation, in words.
 pub fn assumptions(faults: &Faults) -> Vec<String> {
     vec![
         "simulated: scenes come at random and last exponentially; machines fail at random, one by one; the number of \

@@ -1,4 +1,4 @@
-//! How many machines a workload needs: what a scene takes of each resource, and what a machine has of it.
+//! Number of machines for a workload, from the resources that a scene takes and a machine has.
 
 use serde::Serialize;
 
@@ -12,91 +12,91 @@ use super::{
 };
 use crate::config::Config;
 
-/// Cores of a machine that are left to writers, decoding and uploads.
+/// Cores of a machine reserved for writers, decoding and uploads.
 const BACKGROUND_CORES: u64 = 1;
-/// What carries a message beside its own bytes: gRPC's 5, a frame of HTTP/2 9, TCP, IP and Ethernet 66.
+/// Bytes around a message: 5 of gRPC, 9 of an HTTP/2 frame, 66 of TCP, IP and Ethernet.
 const ENVELOPE_BYTES: f64 = 80.0;
-/// A tick's pose and times.
+/// Bytes of a tick request: pose and times.
 const REQUEST_BYTES: f64 = 250.0;
-/// An index and a position.
+/// Bytes of a moved vertex: index and position.
 const MOVED_VERTEX_BYTES: f64 = 16.0;
 
-/// Machines for a workload.
+/// Machines for a workload, and their load.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sizing {
-    /// Machines, the spare ones included.
+    /// Number of machines, including spare ones.
     pub machines: u64,
-    /// Scenes that one of them carries: the capacity of the counter `scenes`.
+    /// Scenes that one machine carries: the capacity of the counter `scenes`.
     pub scenes_per_machine: u64,
-    /// Loops that one of them carries then: the capacity of the counter `loops`.
+    /// Loops that one machine carries with that many scenes: the capacity of the counter `loops`.
     pub loops_per_machine: u64,
-    /// What there is least of.
+    /// Name of the scarcest resource.
     pub bound_by: &'static str,
-    /// What one scene takes, and what one machine has.
+    /// Resources that one scene takes and one machine has.
     pub resources: Vec<Resource>,
-    /// Share of the ticks that wait for a core, on a machine that is full.
+    /// Share of the ticks that wait for a core on a full machine.
     pub waiting_share: f64,
-    /// How long they wait in the mean, those that do not wait included; microseconds.
+    /// Mean wait of ticks, including those that do not wait; microseconds.
     pub wait_us_mean: f64,
-    /// 99 of 100 wait no longer; microseconds.
+    /// 99th percentile of the wait of ticks; microseconds.
     pub wait_us_p99: f64,
-    /// All scenes together.
+    /// Memory of all scenes; gigabytes.
     pub memory_gb: f64,
-    /// All scenes together, to the servers; gigabits each second.
+    /// Traffic to the servers, over all scenes; gigabits each second.
     pub received_gbit: f64,
-    /// All scenes together, from the servers; gigabits each second.
+    /// Traffic from the servers, over all scenes; gigabits each second.
     pub sent_gbit: f64,
-    /// All scenes together, to the disks or the store; megabytes each second.
+    /// Positions written to the disks or the store, over all scenes; megabytes each second.
     pub journal_mb: f64,
 }
 
-/// One of a machine's means.
+/// A resource of a machine.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Resource {
-    /// Which.
+    /// Name of the resource.
     pub name: &'static str,
-    /// In which unit.
+    /// Unit of both amounts.
     pub unit: &'static str,
-    /// What a scene takes with its share of the loops.
+    /// Amount that a scene takes with its share of the loops.
     pub scene_takes: f64,
-    /// What a server may use of a machine.
+    /// Amount that a server may use of a machine.
     pub machine_has: f64,
 }
 
-/// Why no number of machines carries it.
+/// Reasons why no number of machines carries the workload.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum SizingError {
-    /// A scene is not shared between machines.
+    /// A scene exceeds a machine: a scene is not shared between machines.
     #[error(
         "{name}: a scene takes {takes:.2} {unit}, a machine has {has:.2}; expected smaller scenes, or larger machines"
     )]
     SceneTooLarge {
-        /// Which resource.
+        /// Name of the resource.
         name: &'static str,
-        /// Its unit.
+        /// Unit of both amounts.
         unit: &'static str,
-        /// What a scene takes.
+        /// Amount that a scene takes.
         takes: f64,
-        /// What a machine has.
+        /// Amount that a machine has.
         has: f64,
     },
-    /// A loop asks for the next tick before the last one is answered.
+    /// A tick takes longer than its period: the loop asks for the next tick before the last one is answered.
     #[error(
         "a tick takes {takes_us:.0} us and a loop has one every {every_us:.0} us; expected less"
     )]
     TickTooLong {
-        /// With the transport.
+        /// Time of a tick, including the transport; microseconds.
         takes_us: f64,
-        /// The time between two ticks.
+        /// Time between two ticks; microseconds.
         every_us: f64,
     },
 }
 
 impl Sizing {
-    /// For this workload on such machines.
+    /// Computes the machines for this workload.
     ///
     /// # Errors
-    /// When one scene is more than one machine carries, or a tick longer than the time between two.
+    /// Returns an error if one scene exceeds a machine, or a tick takes longer than its period.
     pub fn of(workload: &Workload, machine: &Machine) -> Result<Sizing, SizingError> {
         let takes_us = workload.tick_us + TRANSPORT_US.value;
         let every_us = 1e6 / workload.rate_hz;
@@ -111,7 +111,7 @@ impl Sizing {
         if takes > has {
             return Err(SizingError::SceneTooLarge { name, unit, takes, has });
         }
-        // The number of scenes bounds it, so that it is never endless.
+        // limits.scenes bounds it, so that it is always finite.
         let scenes_per_machine = (has / takes).floor() as u64;
         let loops_of_scene = workload.loops as f64 / workload.scenes as f64;
         let on_one = (scenes_per_machine as f64 * loops_of_scene).ceil();
@@ -152,7 +152,7 @@ fn resources(workload: &Workload, machine: &Machine) -> Vec<Resource> {
     let ticks = loops * workload.rate_hz;
     let tick_s = 1e-6 * (workload.tick_us + TRANSPORT_US.value);
     let moved = workload.moved * workload.triangles as f64;
-    // Reading and decoding a deformation was not measured apart: it is taken to be as long as the update.
+    // Reading and decoding a deformation was not measured separately: it is assumed to take as long as the update.
     let update_s = 2.0 * 1e-9 * UPDATE_NS.value * moved * workload.deform_hz;
     let memory_mb = 1e-6 * TRIANGLE_BYTES.value * workload.triangles as f64
         + workload.field_mb
@@ -174,9 +174,9 @@ fn resources(workload: &Workload, machine: &Machine) -> Vec<Resource> {
         of(RECEIVED, "Gbit/s", gbit(received), network),
         of(SENT, "Gbit/s", gbit(sent), network),
         of("limits.scenes", "scenes", 1.0, config.limits.scenes as f64),
-        // A key has half of the sessions at most.
+        // A key may have at most half of the sessions.
         of("sessions.count_max", "sessions", loops, config.sessions.count_max as f64 / 2.0),
-        // Each loop has a connection of its own, and so has the solver of each scene.
+        // Each loop has a connection of its own, and so has each scene's solver.
         of(
             "transport.connections_max",
             "connections",
@@ -186,7 +186,7 @@ fn resources(workload: &Workload, machine: &Machine) -> Vec<Resource> {
     ]
 }
 
-/// What a sizing takes for granted, in words.
+/// Returns the assumptions of a sizing, in words.
 pub fn assumptions(workload: &Workload, machine: &Machine) -> Vec<String> {
     vec![
         format!(
@@ -242,7 +242,7 @@ mod tests {
 
     const MACHINE: Machine = Machine { cores: 16, memory_gib: 64.0, network_gbit: 10.0, spare: 1 };
 
-    /// `u64::MAX` for what no number of machines carries.
+    /// Returns `u64::MAX` if no number of machines carries the workload.
     fn machines(workload: &Workload, machine: &Machine) -> u64 {
         Sizing::of(workload, machine).map_or(u64::MAX, |sizing| sizing.machines)
     }
@@ -261,7 +261,7 @@ mod tests {
                 Workload { deform_hz: more * w.deform_hz, ..w.clone() },
                 Workload { moved: (more * w.moved).min(1.0), ..w.clone() },
                 Workload { field_mb: more * w.field_mb, ..w.clone() },
-                // Both: with the same loops in more scenes, smaller scenes may be packed more tightly.
+                // Both grow: with the same loops in more scenes, smaller scenes may be packed more tightly.
                 Workload { scenes: 2 * w.scenes, loops: 2 * w.loops, ..w.clone() },
             ];
             for (i, grown) in grown.iter().enumerate() {
@@ -287,11 +287,11 @@ mod tests {
             let Ok(sizing) = Sizing::of(&w, &MACHINE) else { return Ok(()) };
             prop_assert!((sizing.machines - MACHINE.spare) * sizing.scenes_per_machine >= w.scenes);
             for r in &sizing.resources {
-                // A quotient may have been rounded up to a whole number.
+                // The quotient may have been rounded up to a whole number.
                 let taken = sizing.scenes_per_machine as f64 * r.scene_takes;
                 prop_assert!(taken <= r.machine_has * (1.0 + 1e-12), "{r:?}");
             }
-            // One more would be too many for what there is least of.
+            // Another scene would exceed the scarcest resource.
             let least = sizing.resources.iter().find(|r| r.name == sizing.bound_by).expect("named");
             prop_assert!((sizing.scenes_per_machine + 1) as f64 * least.scene_takes > least.machine_has * (1.0 - 1e-12));
         }

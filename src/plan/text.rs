@@ -1,10 +1,10 @@
-//! The report as a table for people.
+//! Formats the report as a table for people.
 
 use std::fmt::Write;
 
 use super::{report::PlanReport, simulation::outcome::Outcome, sizing::Sizing};
 
-/// All of it.
+/// Formats the whole report.
 pub fn of(report: &PlanReport) -> String {
     let mut text = String::new();
     write_sizing(&mut text, &report.sizing).expect("a String takes all");

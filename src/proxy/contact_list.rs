@@ -1,31 +1,31 @@
-//! The contacts of a search, each once. Of more than there is room for it keeps the nearest, and of all others an even
-//! share: the corners of a patch have to be among them, wherever a search comes by them.
+//! The contacts of a search, without duplicates. If more are found than fit, the list keeps the nearest, and an even
+//! share of all others: the corners of a patch have to be among them, wherever a search finds them.
 
 use super::near_contact::{ContactKey, NearContact};
 
 /// Contacts in one search, before they are reduced to rows.
 pub(super) const NEAR_CONTACTS_MAX: usize = 1_024;
-/// Of more, so many are the nearest.
+/// Number of nearest contacts that are kept if more are found than fit.
 const NEAREST: usize = NEAR_CONTACTS_MAX / 8;
 
-/// Contacts, by their keys once [`ContactList::order`] was called.
+/// Contacts, sorted by key once [`ContactList::order`] was called.
 #[derive(Debug)]
 pub(super) struct ContactList {
     pub(super) found: Vec<NearContact>,
-    /// Of those that are not the nearest one in 2^thinned is kept.
+    /// One in 2^thinned is kept of the contacts that are not among the nearest.
     thinned: u32,
-    /// Those that are nearer than this are all kept, metres.
+    /// Contacts nearer than this are all kept, metres.
     nearest_m: f64,
 }
 
 impl ContactList {
-    /// With room for all that it may hold.
+    /// Allocates for all that the list may hold.
     pub(super) fn new() -> ContactList {
         let found = Vec::with_capacity(NEAR_CONTACTS_MAX);
         ContactList { found, thinned: 0, nearest_m: f64::INFINITY }
     }
 
-    /// Leaves those within so many metres.
+    /// Keeps the contacts within `within_m` metres.
     pub(super) fn keep_within(&mut self, within_m: f64) {
         self.found.retain(|c| c.gap_m <= within_m);
         if self.found.is_empty() {
@@ -33,7 +33,7 @@ impl ContactList {
         }
     }
 
-    /// Adds one that may be there.
+    /// Adds a contact that may be in the list already.
     pub(super) fn add(&mut self, contact: NearContact) {
         if contact.gap_m >= self.nearest_m && !is_kept(&contact.key, self.thinned) {
             return;
@@ -44,7 +44,7 @@ impl ContactList {
         self.found.push(contact);
     }
 
-    /// Each once, by its key.
+    /// Sorts by key and keeps each contact once.
     pub(super) fn order(&mut self) {
         self.found.sort_unstable_by_key(|c| (c.key, c.tissue_triangle, c.link_triangle));
         self.found.dedup_by_key(|c| c.key);
@@ -67,10 +67,10 @@ impl ContactList {
     }
 }
 
-/// True of one in 2^thinned keys, which lie all over a mesh.
+/// True for one in 2^thinned keys, spread all over a mesh.
 fn is_kept(key: &ContactKey, thinned: u32) -> bool {
     let vertices = key.on_tissue.iter().chain(&key.on_link);
-    // Each bit of the last product depends on all lower ones of every vertex; the highest are the best mixed.
+    // Each bit of the last product depends on all lower bits of every vertex; the highest are mixed best.
     let mixed = vertices.fold(key.link as u32, |mixed, vertex| {
         (mixed ^ vertex).wrapping_mul(0x9E37_79B1).rotate_left(16)
     });
@@ -87,7 +87,7 @@ mod tests {
 
     const SIDE: u32 = 100;
 
-    /// Of a grid, as a patch that lies flat has them: all as near.
+    /// A contact on a grid, as a patch that lies flat has them: all equally near.
     fn contact(i: u32, j: u32, gap_m: f64) -> NearContact {
         NearContact {
             key: ContactKey {
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Each four times, row by row; the last is the nearest.
+    /// Each contact four times, row by row; the last is the nearest.
     fn filled() -> ContactList {
         let mut list = ContactList::new();
         for (i, j) in (0..SIDE).flat_map(|i| (0..SIDE).map(move |j| (i, j))) {

@@ -1,4 +1,4 @@
-//! Contacts of the proxy from tick to tick: their ids, and where friction holds them.
+//! Contacts of the proxy from tick to tick: their ids, and their friction anchors.
 
 use glam::DVec3;
 
@@ -11,7 +11,7 @@ use crate::geometry::{TriangleId, tolerance::SAME_CONTACT_M};
 struct KnownProxyContact {
     key: ContactKey,
     id: u64,
-    /// On the tissue, scene frame.
+    /// Point on the tissue, scene frame.
     position: DVec3,
     is_taken: bool,
 }
@@ -21,12 +21,12 @@ struct KnownProxyContact {
 pub(super) struct FrictionAnchor {
     pub(super) tissue_triangle: TriangleId,
     pub(super) tissue_weights: DVec3,
-    /// In the link's frame.
+    /// Point of the link, link frame.
     pub(super) of_link: DVec3,
 }
 
 impl FrictionAnchor {
-    /// Where a contact is now.
+    /// Anchors a contact at its present points.
     pub(super) fn at(contact: &NearContact) -> FrictionAnchor {
         FrictionAnchor {
             tissue_triangle: contact.tissue_triangle,
@@ -45,13 +45,13 @@ pub(super) struct ContactMemory {
 }
 
 impl ContactMemory {
-    /// With room for the contacts of a programme.
+    /// Allocates for the contacts of a programme.
     pub(super) fn new() -> ContactMemory {
         let room = || Vec::with_capacity(ROWS_MAX);
         ContactMemory { known: room(), next: room(), last_id: 0 }
     }
 
-    /// One without contacts that gives no id again.
+    /// Returns an empty memory that reuses no id.
     pub(super) fn after(&self) -> ContactMemory {
         ContactMemory { last_id: self.last_id, ..ContactMemory::new() }
     }
@@ -61,9 +61,9 @@ impl ContactMemory {
         self.next.clear();
     }
 
-    /// Notes a contact of this tick and names it: by its features if they met in the last tick, else
-    /// by the nearest contact of the last tick that has not gone on. Contacts with the same features have to be noted
-    /// before others: see [`ContactMemory::is_known`].
+    /// Notes a contact of this tick and returns its id: by its features if they met in the last tick, else by the
+    /// nearest contact of the last tick that was not continued. Contacts with the same features have to be noted before
+    /// others: see [`ContactMemory::is_known`].
     pub(super) fn note(&mut self, contact: &NearContact) -> u64 {
         let key = contact.key;
         let near = |k: &KnownProxyContact| {
@@ -93,7 +93,7 @@ impl ContactMemory {
         id
     }
 
-    /// Whether the same features met in the last tick.
+    /// Returns true if the same features met in the last tick.
     pub(super) fn is_known(&self, key: &ContactKey) -> bool {
         self.known.iter().any(|k| k.key == *key)
     }

@@ -1,4 +1,4 @@
-//! A contact taken for a plane, and by how much the tissue beside it is not one.
+//! A contact as a plane, and a bound of the tissue's deviation from it.
 
 use std::array;
 
@@ -8,12 +8,12 @@ use super::{near_contact::NearContact, seen_tissues::TissuesInMotion};
 use crate::coupling::posture::Posture;
 use crate::geometry::{TriangleId, TriangleMesh, distance::segment_segment::closest_parameters};
 
-/// Triangles of a patch that is looked at; a patch of more is not bounded.
+/// Maximum triangles of a patch that is examined; a patch of more is not bounded.
 const PATCH_MAX: usize = 64;
-/// Cosine of the steepest triangle of a patch: a wall beside a contact is no patch of it.
+/// Cosine of the steepest triangle of a patch: a wall beside a contact does not belong to its patch.
 const STEEPEST: f64 = 0.1;
 
-/// A contact as a plane. Scene frame.
+/// A contact as a plane, scene frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ContactPlane {
     pub(super) link: usize,
@@ -23,9 +23,9 @@ pub(super) struct ContactPlane {
     pub(super) on_tool: DVec3,
     /// Unit, from tissue to tool.
     pub(super) normal: DVec3,
-    /// Of the tissue along the normal, m/s.
+    /// Velocity of the tissue along the normal, m/s.
     pub(super) velocity_m_s: f64,
-    /// What the plane may be off by, metres.
+    /// Bound of the plane's error, metres.
     pub(super) error_m: f64,
 }
 
@@ -52,10 +52,11 @@ impl ContactPlane {
         }
     }
 
-    /// How far the tissue may be from the plane below or above a point that is moved `radius` metres along it, `time_s`
-    /// seconds later; never more than the radius, by which the point is from where the tissue is known to be.
+    /// Bounds the distance of the tissue from the plane, below or above a point that is moved `radius` metres along it,
+    /// `time_s` seconds later; never more than the radius, the distance of the point from a known position of the
+    /// tissue.
     ///
-    /// A path along the tissue above a straight line in the plane goes on from triangle to triangle while none is
+    /// A path along the tissue above a straight line in the plane continues from triangle to triangle while none is
     /// steep and it meets no border. So over a length r it is at most r tan(steepest) from the plane, and no farther
     /// than a vertex of the triangles that it may meet.
     pub(super) fn unevenness(&self, motion: &TissuesInMotion, radius: f64, time_s: f64) -> f64 {
@@ -69,7 +70,7 @@ impl ContactPlane {
             let corners = view.triangle_at(t, view.time);
             let cross = (corners[1] - corners[0]).cross(corners[2] - corners[0]);
             let cosine = cross.dot(self.normal).abs() / cross.length();
-            // Also when a triangle without area has no cosine.
+            // Also if a triangle without area has no cosine.
             if cosine.is_nan() || cosine < STEEPEST {
                 return radius;
             }
@@ -101,7 +102,7 @@ impl ContactPlane {
     }
 }
 
-/// The triangle on the other side of an edge; `None` when there is none or several.
+/// Returns the triangle on the other side of an edge; `None` if there is none or several.
 fn across(mesh: &TriangleMesh, t: TriangleId, edge: usize) -> Option<TriangleId> {
     let vertices = mesh.vertices(t);
     let [a, b]: [u32; 2] = array::from_fn(|k| vertices[(edge + k) % 3]);

@@ -1,4 +1,4 @@
-//! Whether a proxy may be where it is: no triangle of a link crosses one of a tissue, no link is wholly inside.
+//! Tests if a proxy's pose is feasible: no triangle of a link crosses one of a tissue, and no link is wholly inside.
 
 use std::ops::ControlFlow;
 
@@ -10,12 +10,13 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// A link counts as wholly inside where the tissue is at least this sure of it: near an open sheet nothing is inside.
+/// Least certainty of the tissue for a link to count as wholly inside: near an open sheet nothing is inside.
 const INSIDE_CERTAINTY_MIN: f64 = 0.5;
 
-/// No triangle of these links crosses one of the tissue, exactly; and none of them is wholly inside the tissue's organ,
-/// deeper than `depth_m` metres below its newest surface. False too when the deadline passed before that was known: a
-/// tissue that has no say for a tick longer holds nothing back, and one that has a say where the proxy is in it would.
+/// Returns true if no triangle of these links crosses one of the tissue, exactly, and none of the links is wholly
+/// inside the tissue's organ, deeper than `depth_m` metres below its newest surface. Also returns false if the deadline
+/// passed first: a tissue that is ignored for a tick longer holds nothing back, a tissue that constrains a proxy inside
+/// it would.
 pub(super) fn is_feasible(
     tissue: &TissueView,
     organ: &Organ,
@@ -30,7 +31,8 @@ pub(super) fn is_feasible(
     })
 }
 
-/// Finds the triangles of a tissue that cross these links, ascending. False when the deadline passed before all were known.
+/// Finds the triangles of a tissue that cross these links, ascending. Returns false if the deadline passed before the
+/// end.
 pub(super) fn find_crossing(
     tissue: &TissueView,
     around: &Around,
@@ -50,7 +52,7 @@ pub(super) fn find_crossing(
     !deadline.was_over()
 }
 
-/// Whether any two triangles have a point in common; decided exactly. True too when the time was over first.
+/// Returns true if any two triangles have a point in common, decided exactly. Also true if the time was over first.
 pub(super) fn crosses(
     tissue: &TissueView,
     link: &Link,
@@ -65,7 +67,7 @@ pub(super) fn crosses(
     crosses || time.was_over()
 }
 
-/// Gives the tissue's triangles that cross the link to `visit`, until that says no or the time is over.
+/// Calls `visit` with the tissue's triangles that cross the link, until it breaks or the time is over.
 fn each_crossing(
     tissue: &TissueView,
     link: &Link,
@@ -74,7 +76,7 @@ fn each_crossing(
     mut visit: impl FnMut(TriangleId) -> ControlFlow<()>,
 ) {
     let surface = tissue.surface;
-    // The index knows the newest positions only.
+    // The index holds the newest positions only.
     let bounds = surface.bounds().grown(tissue.slack_m);
     let placed = link.tree.placed(link.surface.mesh(), scene_from_link, &bounds);
     let may_meet = |b: &Aabb| !time.is_over() && placed.may_meet(&b.grown(tissue.slack_m));
@@ -86,7 +88,7 @@ fn each_crossing(
     });
 }
 
-/// Whether a body of a link that crosses nothing is inside the organ. True too when the time was over first.
+/// Returns true if a body of a link that crosses nothing is inside the organ. Also true if the time was over first.
 fn is_wholly_inside(
     organ: &Organ,
     link: &Link,

@@ -1,37 +1,37 @@
-//! Where a tissue that gives way to the proxy has its vertices.
+//! Computes the vertex positions of a tissue that gives way to the proxy.
 //!
-//! Each contact that is violated pushes the tissue back along its normal. A vertex goes with the contacts that it is
-//! behind, the nearest most: so what is flat stays flat, and of a fold that closes on a needle each side goes its own way,
-//! however coarse its triangles are.
+//! Each violated contact pushes the tissue back along its normal. A vertex follows the contacts that it is behind, the
+//! nearest most: so flat tissue stays flat, and each side of a fold that closes on a needle goes its own way, however
+//! coarse its triangles are.
 
 use glam::{DVec3, Vec3};
 
 use crate::geometry::{TriangleId, TriangleMesh, tolerance::STAND_OFF_M};
 
-/// Sweeps over the contacts, each of which moves a triangle that was not pushed far enough by its vertices alone.
+/// Sweeps over the contacts, each of which moves a triangle that its vertices alone did not push far enough.
 const SWEEPS: usize = 4;
 
 /// A contact that pushes tissue, scene frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Push {
-    /// Place of the tissue.
+    /// Index of the tissue.
     pub(super) tissue: usize,
     pub(super) triangle: TriangleId,
     pub(super) weights: DVec3,
-    /// Where the newest revision has the tissue's point.
+    /// Position of the tissue's point in the newest revision.
     pub(super) at: DVec3,
     /// Unit, from tissue to tool.
     pub(super) normal: DVec3,
-    /// How far back, metres, >= 0.
+    /// Distance to push back, metres, >= 0.
     pub(super) depth_m: f64,
 }
 
-/// Where a vertex goes that the newest revision has at `p`.
+/// Returns the position for a vertex that the newest revision has at `p`.
 pub(super) fn giving_place(p: DVec3, pushes: &[Push]) -> Vec3 {
     let (mut sum, mut weights) = (DVec3::ZERO, 0.0);
     for push in pushes {
         let off = p - push.at;
-        // By distance, and by how far it is in front of the contact's plane: 1 behind it.
+        // Weighted by distance, and by how far the vertex is in front of the contact's plane: 1 behind it.
         let before = (push.normal.dot(off) / STAND_OFF_M).max(1.0);
         let weight = 1.0 / ((off.length_squared() + STAND_OFF_M * STAND_OFF_M) * before * before);
         sum -= push.normal * (push.depth_m * weight);
@@ -40,7 +40,7 @@ pub(super) fn giving_place(p: DVec3, pushes: &[Push]) -> Vec3 {
     (p + sum / weights).as_vec3()
 }
 
-/// Pushes each contact's triangle on until its point is as far back as it has to be.
+/// Pushes each contact's triangle on until its point is far enough back.
 pub(super) fn make_room(places: &mut [Vec3], mesh: &TriangleMesh, pushes: &[Push]) {
     for _ in 0..SWEEPS {
         for push in pushes {

@@ -1,9 +1,10 @@
-//! Tissues that close in on a proxy and leave it no room.
+//! Lets tissues give way that close in on a proxy and leave it no feasible pose.
 //!
-//! Where the contacts of tissues that move contradict each other, no place of the proxy is feasible. It goes to where
-//! they are violated least: between them. The tissues, as the proxy sees them, give way by as much as that takes, and no
-//! more: so every side stays a side, continuous collision goes on to hold the proxy on it, and what opens again lets the
-//! proxy out where it came from. A tissue that gives way is followed anew in each tick, from where it was seen.
+//! If the contacts of moving tissues contradict each other, no pose of the proxy is feasible. The proxy goes to the
+//! pose of least violation, between them. The tissues, as the proxy sees them, give way by as much as that takes, and
+//! no more: so every side stays a side, continuous collision continues to hold the proxy on it, and tissue that opens
+//! again lets the proxy out where it came from. A tissue that gives way is followed again in each tick, from where it
+//! was seen.
 
 use glam::DVec3;
 
@@ -18,16 +19,16 @@ use crate::coupling::{extent::Extent, quadratic_programme::COORDINATES_MAX};
 use crate::geometry::{Aabb, tolerance::PROXY_AT_REST_M};
 use crate::time_left::TimeLeft;
 
-/// Rounds in which tissues are followed that leave no room: a way of 100 mm is followed in so many.
+/// Maximum rounds that follow tissues which leave no feasible pose: a way of 100 mm takes that many.
 const ROUNDS_MAX: usize = 128;
-/// Rounds that go all the way to where the last one led; the next one is nearer to the least violation.
+/// Maximum rounds that complete their step; the next round is nearer to the least violation.
 const ARRIVALS_MAX: usize = 4;
 /// Rounds without progress after which tissue is as near as it gets.
 const STALLS_MAX: usize = 3;
 
 impl GodObject {
-    /// Follows the tissues from a time of their motion on, to where they leave as much room as the proxy needs. False when it
-    /// was past the deadline: they are then seen as far as they were followed.
+    /// Follows the tissues from a time of their motion on, to positions that leave as much room as the proxy needs.
+    /// Returns false past the deadline: the tissues are then seen as far as they were followed.
     pub(super) fn give_way(
         &mut self,
         (tissues, time): (TickTissues, f64),
@@ -74,7 +75,7 @@ impl GodObject {
             let gone = limit * self.go(&motion, (&scaled(&x, limit), limit), None, &x, deadline);
             stay_all_at(seen, tissues, gone);
             if gone < 1.0 {
-                // Places on the way are rounded.
+                // Positions on the way are rounded.
                 self.search.list.forget();
             }
             self.search.list.note_travel(displacement * gone);
@@ -88,7 +89,8 @@ impl GodObject {
         true
     }
 
-    /// Where a contact is on the newest revision, and the gap there, below 0 where the tissue gives way. Loads are on that.
+    /// Returns a contact's point on the newest revision, on which loads act, and its gap, below 0 if the tissue gives
+    /// way.
     pub(super) fn gap_to_newest(
         &self,
         contact: &NearContact,
@@ -103,13 +105,13 @@ impl GodObject {
         (newest, contact.gap_m + contact.normal.dot(contact.on_tissue - newest))
     }
 
-    /// How far each contact has to push its tissue, with the proxy gone by a displacement.
+    /// Computes how far each contact has to push its tissue, with the proxy moved by `x`.
     fn note_pushes(&mut self, x: &[f64; COORDINATES_MAX], motion: &TissuesInMotion) {
         let is_violated = self.residual_m > PROXY_AT_REST_M;
         let each = self.contacts.iter().zip(&self.rows).map(|(contact, row)| {
             let along = row.jacobian.iter().zip(x).map(|(j, x)| j * x).sum::<f64>();
             let missing_m = -(row.gap + along);
-            // A little more, so that rows do not contradict each other for rounding.
+            // A little more, so that rows do not contradict each other by rounding.
             let needs_more = is_violated && missing_m > 0.0;
             Push {
                 tissue: contact.tissue,
@@ -125,7 +127,7 @@ impl GodObject {
         self.pushes.sort_unstable_by_key(|p| (p.tissue, p.triangle));
     }
 
-    /// Every tissue that moves or is pushed goes to where it leaves the room.
+    /// Aims every tissue that moves or is pushed at positions that leave the proxy its room.
     fn aim_beside(&self, tissues: TickTissues, seen: &mut [SeenTissue]) {
         let bounds = self.constrained().iter().map(|&number| {
             let link = &self.tool.links[number];

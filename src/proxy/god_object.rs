@@ -1,8 +1,9 @@
-//! The proxy itself: rounds of contacts, programme and motion.
+//! The god-object proxy: each round finds contacts, solves the quadratic programme and moves the proxy.
 //!
-//! Zilles and Salisbury 1995; in six degrees of freedom, Ortega, Redon, Coquillart 2007: the displacement of least
-//! spring energy that the contacts allow, gone as far as continuous collision lets it. Where we differ: coordinates of
-//! moving links; contacts within a margin are rows before they touch; and tissue moves while the proxy does.
+//! Zilles and Salisbury 1995; in six degrees of freedom, Ortega, Redon, Coquillart 2007: the proxy goes along the
+//! displacement of least spring energy that the contacts allow, as far as continuous collision lets it. Differences
+//! here: moving links have coordinates; contacts within a margin are rows before they touch; tissue moves while the
+//! proxy does.
 
 use std::sync::Arc;
 
@@ -36,34 +37,34 @@ use crate::geometry::tolerance::{
 use crate::scene::{RevisionGuard, TissueId, Tool};
 use crate::time_left::TimeLeft;
 
-/// Rounds towards one pose: a device 50 mm off is followed in some thirty.
+/// Maximum rounds towards one pose: a device 50 mm away is followed in some thirty.
 const ROUNDS_MAX: usize = 64;
-/// Rounds in which tissues' motion is followed before they count as leaving no room.
+/// Maximum rounds that follow moving tissues, before the tissues count as leaving no feasible pose.
 const PUSH_ROUNDS_MAX: usize = 256;
 /// Rounds without progress after which the proxy is as far as it gets.
 const STALLS_MAX: usize = 3;
-/// A search that holds too many pairs is tried again with half its margin, so often: four times down to the least
-/// margin, and then to where a thousandth of the pairs is left.
+/// Maximum halvings of the margin of a search that holds too many pairs: four lead down to the least margin, the others
+/// to where a thousandth of the pairs is left.
 const MARGIN_HALVINGS_MAX: usize = 10;
-/// A search with more pairs than this takes a smaller margin, as long as that is more than the least. What is near
-/// grows with the square of the margin at least, and the way that a round may go with the margin: with many near,
-/// several short rounds cost less than a long one. In the demo, which presses a grasper into an organ of 40 k
+/// A search with more pairs than this takes a smaller margin, as long as that is more than the least. The number of
+/// near pairs grows at least with the square of the margin, the length of a round's way with the margin: with many near
+/// pairs, several short rounds cost less than a long one. In the demo, which presses a grasper into an organ of 40 k
 /// triangles, one search of 2 mm held up to 8,000 pairs and took 5 ms.
 const PAIRS_PREFERRED: usize = 256;
-/// Pairs that a local model is bounded by: each is held against its rows. With more the tick waits for a radius that few
-/// devices need; with less the radius is small in a fine mesh.
+/// Maximum pairs that bound a local model: each is checked against its rows. With more, the tick waits for a radius
+/// that few devices need; with less, the radius is small in a fine mesh.
 const SURVEY_PAIRS_MAX: usize = 512;
 
-/// Tissue that pushes the proxy moves no point of it farther than so many times as far as the rows are violated.
+/// Maximum motion of a point of the proxy pushed by tissue, as a multiple of the violation of the rows.
 const LEVER_MAX: f64 = 16.0;
 
-/// A proxy that is nearer to tissue than this was stopped there twice, metres.
+/// A proxy nearer to tissue than this was stopped there twice, metres.
 const MET_M: f64 = 0.3 * STAND_OFF_M;
 
-/// Tissues of a tick.
+/// Tissues of a tick, with the revision that the tick reads.
 pub(super) type TickTissues<'a> = &'a [(TissueId, RevisionGuard)];
 
-/// A proxy of a tool, its contacts and their forces.
+/// A proxy of a tool, with its contacts and their forces.
 pub(super) struct GodObject {
     pub(super) tool: Arc<Tool>,
     hold: DVec3,
@@ -76,16 +77,16 @@ pub(super) struct GodObject {
     pub(super) margin_m: f64,
     pub(super) margins: Margins,
     pub(super) search: NearSearch,
-    /// Of the last complete search, as many as a programme has rows.
+    /// Contacts of the last complete search, at most as many as a programme has rows.
     pub(super) contacts: Vec<NearContact>,
-    /// On the tool, newtons, of each contact.
+    /// Force of each contact on the tool, newtons.
     pub(super) forces: Vec<ProxyForce>,
     /// Contacts for a local model.
     surveyed: Vec<NearContact>,
     pub(super) residual_m: f64,
-    /// By how much tissues that give way would violate their contacts, metres.
+    /// Distance by which tissues that give way would violate their contacts, metres.
     pub(super) squeezed_m: f64,
-    /// Of the contacts, on tissues that leave no room.
+    /// Pushes of the contacts on tissues that leave no feasible pose.
     pub(super) pushes: Vec<Push>,
     pub(super) rows: Vec<ConstraintRow>,
     friction_rows: Vec<FrictionRows>,
@@ -133,7 +134,7 @@ impl GodObject {
         &self.constrained
     }
 
-    /// Puts the proxy somewhere: nothing lies between.
+    /// Teleports the proxy: nothing lies between.
     pub(super) fn put(&mut self, posture: Posture) {
         self.posture = posture;
         self.search.list.forget();
@@ -141,8 +142,8 @@ impl GodObject {
         self.anchors.clear();
     }
 
-    /// Begins a tick: the margin shrinks to what the last motions needed, and contacts of tissue that is gone let go. A
-    /// tick that is late before it has searched stands on the others.
+    /// Begins a tick: shrinks the margin to what the last motions needed, and drops contacts of removed tissue. A tick
+    /// that is late before it has searched relies on the other contacts.
     pub(super) fn begin_tick(&mut self, tissues: TickTissues) {
         self.forces.resize(self.contacts.len(), ProxyForce::default());
         let mut n = 0;
@@ -163,13 +164,13 @@ impl GodObject {
         self.active.extend(active);
     }
 
-    /// Looks farther than the last round did, for a local model: every pair, nearest first, and contacts as many as a
-    /// programme has rows. How far it has looked, metres; `None` when there was no time, or something crosses.
+    /// Searches farther than the last round, for a local model: every pair, nearest first, and as many contacts as a
+    /// programme has rows. Returns the distance searched, metres; `None` if there was no time or something crosses.
     pub(super) fn survey(&mut self, motion: &TissuesInMotion, deadline: &TimeLeft) -> Option<f64> {
         let around =
             Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
         if self.search.list.is_under_way() {
-            // Nothing is known without a list: the rest of the tick continues it.
+            // Without a list no pair is known: the rest of the tick continues the list.
             self.search.run(motion, &around, (self.margin_m, NEAR_PAIRS_MAX, false), deadline);
             return None;
         }
@@ -180,24 +181,24 @@ impl GodObject {
             match self.search.run(motion, &around, within, deadline) {
                 SearchEnd::Full => self.margins.survey_m = 0.5 * margin,
                 SearchEnd::OutOfTime => {
-                    // The next tick looks less far and has a model.
+                    // The next tick searches less far and has a model.
                     self.margins.survey_m = 0.5 * margin;
                     return None;
                 }
                 SearchEnd::Complete if self.search.clearance_m == 0.0 => return None,
                 SearchEnd::Complete => {
-                    // So much is near that nothing farther than a proxy at rest was looked at: what bore it is known.
+                    // Too many pairs are near to search beyond a proxy at rest: the contacts that bore it are known.
                     let is_crowded = margin < 2.0 * STAND_OFF_M;
                     let found = &self.search.contacts.found;
                     self.surveyed.clone_from(if is_crowded { &self.contacts } else { found });
                     let NearSearch { pairs, .. } = &mut self.search;
-                    // Four times as many are near at twice the margin, on a flat patch.
+                    // Twice the margin has four times as many pairs, on a flat patch.
                     if 4 * pairs.len() < SURVEY_PAIRS_MAX {
                         self.margins.survey_m = (2.0 * margin).min(PROXY_MARGIN_MAX_M);
                     }
                     let ids =
                         |p: &NearTriangles| (p.tissue, p.tissue_triangle, p.link, p.link_triangle);
-                    // Equal distances by their ids, so that the bounds are the same each time.
+                    // Equal distances are ordered by ids, so that the bounds are reproducible.
                     pairs.sort_unstable_by(|a, b| {
                         a.distance_m.total_cmp(&b.distance_m).then_with(|| ids(a).cmp(&ids(b)))
                     });
@@ -211,12 +212,12 @@ impl GodObject {
         None
     }
 
-    /// What [`GodObject::survey`] found.
+    /// Pairs and contacts that [`GodObject::survey`] found.
     pub(super) fn surveyed(&self) -> (&[NearTriangles], &[NearContact]) {
         (&self.search.pairs, &self.surveyed)
     }
 
-    /// Panics unless what is near is listed.
+    /// Panics unless every near pair is listed.
     pub(super) fn assert_well_formed(&self, motion: &TissuesInMotion) {
         self.search.list.assert_well_formed(motion, &self.around());
     }
@@ -235,7 +236,7 @@ impl GodObject {
         self.residual_m = 0.0;
     }
 
-    /// Draws the proxy to a posture.
+    /// Moves the proxy towards a posture.
     pub(super) fn draw_to(
         &mut self,
         to: &Posture,
@@ -289,9 +290,9 @@ impl GodObject {
         HowFar::OnItsWay
     }
 
-    /// Moves a proxy that is nearer to tissue than [`MET_M`] off to where it should stand, before it goes on. On a long
-    /// way a little of which is off, what it meets stops it at half the gap, round after round, until the gap is rounding
-    /// and nothing moves it any more. False when it is not so near, or cannot.
+    /// Moves a proxy that is nearer to tissue than [`MET_M`] back to its stand-off before it goes on. On a long way
+    /// that leads away only a little, collisions would stop it at half the gap, round after round, until the gap is as
+    /// small as rounding and the proxy is stuck. Returns false if the proxy is not that near, or cannot move.
     fn moves_off(&mut self, motion: &TissuesInMotion, deadline: &TimeLeft) -> bool {
         if self.search.clearance_m >= MET_M {
             return false;
@@ -303,8 +304,8 @@ impl GodObject {
         share * extent.length_m > PROXY_AT_REST_M
     }
 
-    /// The force towards a posture while the proxy, on its way there, stays where it is: by the contacts of the last
-    /// search, which are planes still.
+    /// Computes the force towards a posture while the proxy, on its way there, stays where it is: the contacts of the
+    /// last search still hold as planes.
     pub(super) fn pull_towards(
         &mut self,
         to: &Posture,
@@ -314,9 +315,9 @@ impl GodObject {
         self.solve(&x_d, &TissuesInMotion { tissues, seen, time: 1.0 }, 1.0);
     }
 
-    /// Follows the tissues from where they were seen last to where they are: what they sweep of the proxy pushes it.
-    /// Those that leave it no room give way. Returns the share of their motion that was followed: less than 1 when it was
-    /// past the deadline.
+    /// Follows the tissues from where they were last seen to where they are: tissue that sweeps over the proxy pushes
+    /// it. Tissues that leave it no feasible pose give way. Returns the share of their motion that was followed: less
+    /// than 1 if the deadline passed.
     pub(super) fn follow_tissues(
         &mut self,
         tissues: TickTissues,
@@ -332,7 +333,7 @@ impl GodObject {
             if displacement == 0.0 || time == 1.0 {
                 return 1.0;
             }
-            // What is near grows with the square of the margin: several short steps cost less than one long.
+            // The number of near pairs grows with the square of the margin: short steps cost less than a long one.
             let wanted = displacement * (1.0 - time);
             let wanted = wanted.min(self.margins.top_m).max(self.margins.min_m);
             self.margin_m = wanted.min(self.margins.late_m);
@@ -340,7 +341,7 @@ impl GodObject {
                 SearchEnd::Complete => (),
                 SearchEnd::OutOfTime => {
                     if time > 0.0 {
-                        // They will be remembered where they are now, which rounds.
+                        // The tissues are stored where they are now, which rounds.
                         self.search.list.forget();
                     }
                     return time;
@@ -381,15 +382,15 @@ impl GodObject {
         if self.give_way((tissues, time), seen, deadline) { 1.0 } else { 0.0 }
     }
 
-    /// No round takes a point of the tool farther, metres: nothing that was not looked at is met, and where that is known
-    /// well the stand-off is kept.
+    /// Maximum motion of a point of the tool in one round, metres: nothing that was not searched is met, and with a
+    /// margin that is wide enough the stand-off is kept.
     pub(super) fn step_max_m(&self) -> f64 {
         (self.margin_m - STAND_OFF_M).max(0.5 * self.margin_m)
     }
 
-    /// Finds what is near at a time of the tissues' motion. A search that is not in time changes no contacts. Where more
-    /// lies within the stand-off than a search may hold, as under a fine plate that lies flat, contacts are some of it, and
-    /// the margin, in which all is known, ends before them.
+    /// Finds near pairs at a time of the tissues' motion. A search past its deadline changes no contacts. If more lies
+    /// within the stand-off than a search may hold, as under a fine plate that lies flat, the contacts are some of it,
+    /// and the margin, within which all pairs are known, ends before them.
     pub(super) fn search(&mut self, motion: &TissuesInMotion, deadline: &TimeLeft) -> SearchEnd {
         let mut is_crowded = false;
         for _ in 0..MARGIN_HALVINGS_MAX {
@@ -427,7 +428,7 @@ impl GodObject {
         SearchEnd::Full
     }
 
-    /// As many contacts of the last search as a programme has rows.
+    /// Takes as many contacts of the last search as a programme has rows.
     fn take_contacts(&mut self) {
         self.contacts.clone_from(&self.search.contacts.found);
         let held = self.posture.scene_from_tool.point(self.hold);
@@ -435,7 +436,7 @@ impl GodObject {
         reduce(&mut self.contacts, &frame, &self.stiffness, &mut self.distances);
     }
 
-    /// [`GodObject::solve`] for one of several rounds: with what held the last one, where that is still needed.
+    /// Runs [`GodObject::solve`] for one of several rounds, with the contacts that held the last one if still needed.
     pub(super) fn solve_round(
         &mut self,
         x_d: &Displacement,
@@ -451,7 +452,7 @@ impl GodObject {
         }
     }
 
-    /// The displacement of least spring energy about `x_d`, and the forces that hold it. Tissues move on to `time_end`.
+    /// Computes the displacement of least spring energy about `x_d` and its forces. Tissues move on to `time_end`.
     fn solve(
         &mut self,
         x_d: &Displacement,
@@ -464,7 +465,7 @@ impl GodObject {
         self.likely.clear();
         for (i, c) in self.contacts.iter().enumerate() {
             let jacobian = frame.jacobian(c, c.normal);
-            // The tissue's own way towards the tool takes from the gap.
+            // Motion of the tissue towards the tool reduces the gap.
             let approach = c.approach(motion, time_end);
             self.rows.push(ConstraintRow { jacobian, gap: frame.gap(c) - STAND_OFF_M - approach });
             if self.active.contains(&c.key) {
@@ -475,14 +476,14 @@ impl GodObject {
         let n = FIRST_LINK + links;
         let programme = Programme { n, stiffness: self.stiffness, desired: *x_d, rows: &self.rows };
         let mut optimum = programme.solve(&self.likely);
-        // Rows that all but contradict each other hold with a turn that no first order is true of.
+        // Nearly contradictory rows hold only with a rotation to which no first order applies.
         let worst_m = self.rows.iter().fold(0.0, |worst: f64, row| worst.max(-row.gap));
         let extent_m = self.extent(&optimum.displacement).length_m;
         if x_d.iter().all(|x| *x == 0.0) && extent_m > LEVER_MAX * worst_m {
             optimum = programme.solve_loosened(&self.likely);
         }
         self.residual_m = optimum.residual_m;
-        // Contradictory rows have forces of no meaning along the surface.
+        // Contradictory rows have tangential forces without meaning.
         if self.friction > 0.0 && optimum.residual_m == 0.0 && motion.time == 1.0 {
             return self.rub(n, x_d, motion, &optimum);
         }
@@ -493,7 +494,7 @@ impl GodObject {
         optimum.displacement
     }
 
-    /// The same with friction: contacts hold on to their anchors as far as their cones allow.
+    /// Adds friction to [`GodObject::solve`]: contacts keep their anchors as far as their cones allow.
     fn rub(
         &mut self,
         n: usize,
@@ -534,7 +535,7 @@ impl GodObject {
             let normal_n = found.normal[i];
             let force = c.normal * normal_n + first * f + second * g;
             self.forces.push(ProxyForce { normal_n, force });
-            // A contact that slips has no anchor any more: the next round's is where it is then.
+            // A slipping contact loses its anchor: the next round anchors it where it is then.
             let most = self.friction * normal_n * (1.0 - CONE_SHARE_SLACK);
             if normal_n > 0.0 && f.hypot(g) < most {
                 self.anchors.push(self.anchors_next[i]);
@@ -543,8 +544,8 @@ impl GodObject {
         found.displacement
     }
 
-    /// Goes as far along a displacement as collisions and the deadline allow, while tissues move on to `time_end`; returns
-    /// the share. A displacement that is all of `x_d` ends at the posture `to` itself.
+    /// Moves along a displacement as far as collisions and the deadline allow, while tissues move on to `time_end`;
+    /// returns the share. A displacement that is all of `x_d` ends at the posture `to` itself.
     pub(super) fn go(
         &mut self,
         motion: &TissuesInMotion,
@@ -570,7 +571,7 @@ impl GodObject {
         self.last_round.was_stopped = share < 1.0;
         let from = self.posture;
         self.posture = match to {
-            // Nothing holds it: it is where the device is, to the last bit.
+            // Unconstrained, the proxy is where the device is, to the last bit.
             Some(to) if share == 1.0 && x == x_d => *to,
             _ => self.posture.moved(x, share, self.hold, &self.screws),
         };

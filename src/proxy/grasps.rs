@@ -1,12 +1,12 @@
-//! Which tissues are held between two links.
+//! Finds the tissues that are held between two links.
 
 use super::rendering::{GraspEvent, ProxyContact};
 use crate::geometry::tolerance::STAND_OFF_M;
 
-/// Normals of contacts on both sides of what is held: at least 120 degrees apart.
+/// Greatest cosine between normals of contacts on both sides of held tissue: at least 120 degrees apart.
 const OPPOSED_COSINE_MAX: f64 = -0.5;
 
-/// What is held now.
+/// Tissues that are held now.
 #[derive(Debug, Default)]
 pub(super) struct Grasps {
     held: Vec<GraspEvent>,
@@ -14,8 +14,8 @@ pub(super) struct Grasps {
 }
 
 impl Grasps {
-    /// Adds to `events` what begins and ends: a tissue is held while two links bear on it with opposed contacts, and one
-    /// of the two is behind its command.
+    /// Adds to `events` the grasps that begin and end: a tissue is held while two links bear on it with opposed
+    /// contacts, and one of the two links is behind its command.
     pub(super) fn follow(
         &mut self,
         contacts: &[ProxyContact],

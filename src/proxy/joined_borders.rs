@@ -1,8 +1,8 @@
-//! Borders that lie on each other: of two tissues side by side, of a UV seam, of a cut that has not opened.
+//! Borders that coincide: of two adjacent tissues, of a UV seam, of a cut that has not opened.
 //!
 //! Open edges that coincide to the last bit are one edge of one surface. Alone, each of them has a normal cone of half
-//! a turn, so that an edge ahead of a sliding tool is a contact with a tilted normal: a wall that friction wedges the
-//! tool at. The normal cone of the joined edge is that of the triangles on both sides.
+//! a turn, so that an edge ahead of a sliding tool is a contact with a tilted normal: a wall against which friction
+//! wedges the tool. The normal cone of the joined edge is that of the triangles on both sides.
 
 use glam::DVec3;
 
@@ -11,8 +11,8 @@ use super::{
     seen_tissues::TissuesInMotion,
 };
 
-/// Leaves out contacts of borders that lie on each other, where the joined surface has none, and all but one of those
-/// that are at the same place of it. `contacts`: by their keys. `pairs`: every pair as near as they are.
+/// Removes contacts of coincident borders if the joined surface has none there, and all but one of the contacts at the
+/// same position of it. `contacts`: sorted by key. `pairs`: every pair as near as they are.
 pub(super) fn join(
     contacts: &mut Vec<NearContact>,
     pairs: &[NearTriangles],
@@ -33,7 +33,7 @@ pub(super) fn join(
     }
 }
 
-/// The ends of the edge of a tissue's boundary that a contact is at, scene frame, or its vertex twice; `None` of a
+/// Returns the ends of the tissue's boundary edge that a contact is at, scene frame, or its vertex twice; `None` for a
 /// contact elsewhere.
 fn ends(contact: &NearContact, tissues: &TissuesInMotion) -> Option<[DVec3; 2]> {
     let [first, second, third] = contact.key.on_tissue;
@@ -47,7 +47,7 @@ fn ends(contact: &NearContact, tissues: &TissuesInMotion) -> Option<[DVec3; 2]> 
     is_open.then(|| [first, second].map(|v| view.vertex(v)))
 }
 
-/// No other triangle with the same edge or vertex leads nearer to the link.
+/// Returns true if no other triangle with the same edge or vertex leads nearer to the link.
 fn is_minimum(
     contact: &NearContact,
     ends: &[DVec3; 2],
@@ -58,7 +58,7 @@ fn is_minimum(
         let out = *corner - contact.on_tissue;
         contact.normal.dot(out) <= contact.cone_slack * out.length()
     };
-    // They are no farther from the link's triangle than the contact is, because they have its point.
+    // These triangles are no farther from the link's triangle than the contact is, because they have its point.
     let at_link =
         |p: &&NearTriangles| (p.link, p.link_triangle) == (contact.key.link, contact.link_triangle);
     pairs.iter().filter(at_link).all(|p| {

@@ -1,4 +1,4 @@
-//! What held a proxy in its last round, for the one after.
+//! Contacts that held a proxy in its last round, for the next round.
 
 use super::{
     near_contact::{NearContact, ProxyForce},
@@ -6,30 +6,30 @@ use super::{
 };
 use crate::coupling::quadratic_programme::{COORDINATES_MAX, Displacement, ROWS_MAX};
 
-/// Of the last round towards a pose, or of following tissue.
+/// The last round towards a pose, or of following tissue.
 pub(super) struct LastRound {
-    /// Contacts that bore.
+    /// Contacts that carried force.
     held: Vec<NearContact>,
-    /// Where it led.
+    /// Displacement of the round.
     displacement: Displacement,
-    /// A collision ended its motion.
+    /// A collision ended the round's motion.
     pub(super) was_stopped: bool,
 }
 
 impl LastRound {
-    /// None yet.
+    /// Starts without a round.
     pub(super) fn new() -> LastRound {
         let held = Vec::with_capacity(ROWS_MAX);
         LastRound { held, displacement: [0.0; COORDINATES_MAX], was_stopped: false }
     }
 
-    /// Another pose is gone to.
+    /// Forgets the round: another pose is the target.
     pub(super) fn forget(&mut self) {
         self.held.clear();
         self.was_stopped = false;
     }
 
-    /// A round leads there, held by those of the contacts that bear.
+    /// Notes the displacement of a round, and those of the contacts that carry force.
     pub(super) fn note(
         &mut self,
         displacement: &Displacement,
@@ -41,10 +41,10 @@ impl LastRound {
         self.held.extend(contacts.iter().zip(forces).filter(bears).map(|(c, _)| *c));
     }
 
-    /// Adds to a round's contacts those that held the last one and are not there now, where a displacement leads back to
-    /// where that came from, or a collision ended it. In a shallow valley each side is a contact only from above that
-    /// side, and rounds would lead to and fro, or along one side into the other and each time half as near: both together
-    /// hold the proxy in between. True when there are any.
+    /// Adds to a round's contacts those that held the last round and are missing now, if a displacement leads back to
+    /// where the last one came from, or a collision ended that. In a shallow valley each side is a contact only from
+    /// above that side, and rounds would lead to and fro, or along one side into the other and each time half as near:
+    /// both sides together hold the proxy in between. Returns true if contacts were added.
     pub(super) fn holds_more(
         &mut self,
         displacement: &Displacement,

@@ -1,4 +1,4 @@
-//! The contacts about a proxy as a local model.
+//! Converts the contacts about a proxy to a local model.
 
 use super::{
     contact_plane::ContactPlane,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::coupling::local_model::{EXPIRES_S_MAX, LocalModel, LocalRow};
 
-/// Fills a model with the contacts as planes, with its bounds. `ids`: of the contacts.
+/// Fills a model with the contacts as planes, and with its bounds. `ids`: ids of the contacts.
 pub(super) fn fill(
     model: &mut LocalModel,
     about: &Surroundings,
@@ -23,7 +23,7 @@ pub(super) fn fill(
     model.reach_m = about.reach_m;
     model.clear();
     for (i, plane) in planes.iter().enumerate() {
-        // Behind those of the contacts there are planes of pairs that are none.
+        // Planes after those of the contacts belong to pairs without a contact.
         let contact_id = contacts.get(i).map_or(LocalRow::OF_NO_CONTACT, |contact| {
             let id = ids.iter().find(|(key, _)| *key == contact.key);
             id.expect("each contact was named").1

@@ -1,21 +1,23 @@
-//! How far a local model is complete, and how wrong its planes may be there: for every pair of triangles in reach there
-//! is a plane that keeps them apart, or the radius ends before that pair.
+//! Bounds the radius within which a local model is complete, and the error of its planes there: for every pair of
+//! triangles in reach a plane keeps the two apart, or the radius ends before that pair.
 //!
 //! Let a displacement move no point of the tool by more than r, to second order, and let plane i have the normal n, the
-//! point T on the tissue and the tool's point c. A point b of the same link is at b + (R - 1)(b - c) + d, where d is what c
-//! moves by, and R a rotation by at most phi. With w = b - c:
+//! point T on the tissue and the tool's point c. A point b of the same link is at b + (R - 1)(b - c) + d, where d is
+//! the displacement of c, and R a rotation by at most phi. With w = b - c:
 //!
 //! ```text
 //! n.(b' - T) >= gap_i + n.w - phi |w x n| - phi^2/2 |w| - curved
 //! ```
-//! gap_i being the row's linear gap, and `curved` what c itself strays from first order. A tissue triangle all of whose
-//! points a have n.(a - T) <= s is therefore kept from a link's triangle by gap_i - e, with
-//! e = s + max over b of (-n.w + phi |w x n| + phi^2/2 |w|) + curved: convex in b, so corners will do. Only parts that can
-//! come within reach of each other count. Where one row cannot hold all corners of a face, as on a flat patch, each
+//! gap_i is the row's linear gap, and `curved` the deviation of c itself from first order. A tissue triangle all of
+//! whose points a have n.(a - T) <= s is therefore kept from a link's triangle by gap_i - e, with e = s + max over b of
+//! (-n.w + phi |w x n| + phi^2/2 |w|) + curved: convex in b, so corners suffice. Only parts that can come within reach
+//! of each other count. If one row cannot hold all corners of a face, as on a flat patch, each corner has the row that
+//! holds it best; a row with another normal m is off by |n - m| times the corner's distance.
 //! corner has the row that holds it best; a row with another normal m is off by |n - m| times the corner's distance.
 //!
-//! A pair that no plane of a contact holds, as the flank of a fold, has a plane of its own between its closest points, as far
-//! as there is room for rows. Nothing above asks that a plane be a contact's: both triangles lie on their sides of it.
+//! A pair that no plane of a contact holds, as the flank of a fold, gets a plane of its own between its closest points,
+//! as long as rows are free. Nothing above requires that a plane be a contact's: both triangles lie on their sides of
+//! it.
 
 use glam::DVec3;
 
@@ -33,15 +35,16 @@ use crate::geometry::{
 use crate::scene::Tool;
 use crate::time_left::TimeLeft;
 
-/// A pair counts as held apart by rows that are wrong by at most this share of the radius. With less the radius ends at
-/// the first facet that is not flat; with more the rows say little.
+/// A pair counts as held apart by rows that are wrong by at most this share of the radius. With less, the radius ends
+/// at the first facet that is not flat; with more, the rows constrain little.
 const ERROR_SHARE: f64 = 0.25;
-/// Radii that are tried, each half of the one before: what is uneven at a large radius is even at a small one.
+/// Number of radii that are tried, each half of the one before: tissue that is uneven at a large radius is even at a
+/// small one.
 const HALVINGS: usize = 6;
 /// Corners of a triangle cut by a box.
 const CORNERS_MAX: usize = 15;
 
-/// A proxy's surroundings.
+/// Surroundings of a proxy.
 pub(super) struct Surroundings<'a> {
     pub(super) tool: &'a Tool,
     pub(super) posture: &'a Posture,
@@ -50,25 +53,25 @@ pub(super) struct Surroundings<'a> {
     /// Every pair within the margin, nearest first.
     pub(super) pairs: &'a [NearTriangles],
     pub(super) margin_m: f64,
-    /// No point of the tool is farther from its hold point, metres.
+    /// Upper bound of the distance of the tool's points from its hold point, metres.
     pub(super) reach_m: f64,
     pub(super) deadline: &'a TimeLeft<'a>,
 }
 
-/// What a displacement within a radius may do at most.
+/// Bounds of a displacement within a radius.
 #[derive(Clone, Copy, Debug)]
 struct Allowance {
     radius_m: f64,
-    /// phi, radians.
+    /// Rotation phi, radians.
     turn: f64,
     curved_m: f64,
-    /// Until moving tissue has used up the radius.
+    /// Time until moving tissue has used up the radius, seconds.
     time_s: f64,
 }
 
 impl Surroundings<'_> {
-    /// The radius in which the planes are complete, metres; each plane is told how far off it may be there. Adds planes of
-    /// pairs that no contact's plane holds.
+    /// Returns the radius within which the planes are complete, metres, and sets the error of each plane there. Adds
+    /// planes of pairs that no contact's plane holds.
     pub(super) fn bound(&self, planes: &mut Vec<ContactPlane>) -> f64 {
         let (mut best, mut n_best) = (0.0, planes.len());
         let mut radius = self.margin_m;
@@ -82,12 +85,12 @@ impl Surroundings<'_> {
             if complete > best || best == 0.0 {
                 (best, n_best) = (complete, planes.len());
                 for (plane, error) in planes.iter_mut().zip(errors) {
-                    // What the plane itself is off by grows with the radius; only the one that is told counts.
+                    // The plane's own error grows with the radius; only the radius that is returned counts.
                     let uneven = plane.unevenness(&self.motion, complete, allowance.time_s);
                     plane.error_m = error.max(uneven + allowance.curved_m);
                 }
             }
-            // Those that a smaller radius added are of no use to a larger one.
+            // Planes added for a smaller radius are of no use to a larger one.
             planes.truncate(n_best);
             radius *= 0.5;
         }
@@ -112,10 +115,10 @@ impl Surroundings<'_> {
         Allowance { radius_m, turn: tool_turn.max(link_turn), curved_m, time_s }
     }
 
-    /// The distance of the first pair that no plane holds apart; the radius asked for when there is none.
+    /// Returns the distance of the first pair that no plane holds apart; the radius of `a` if there is none.
     fn complete(&self, planes: &mut Vec<ContactPlane>, errors: &mut [f64], a: &Allowance) -> f64 {
         for pair in self.pairs.iter().take_while(|p| p.distance_m < a.radius_m) {
-            // A pair that there was no time to look at may be one that nothing holds.
+            // A pair that there was no time to check may be one that nothing holds.
             if self.deadline.is_over() {
                 return pair.distance_m;
             }
@@ -133,7 +136,7 @@ impl Surroundings<'_> {
         a.radius_m
     }
 
-    /// The plane through the pair's closest points; `None` where they meet.
+    /// Returns the plane through the pair's closest points; `None` if they meet.
     fn own_plane(&self, pair: &NearTriangles) -> Option<ContactPlane> {
         let (tissue, own) = self.triangles(pair);
         let closest = closest_pair(&tissue, &own);
@@ -153,7 +156,7 @@ impl Surroundings<'_> {
         })
     }
 
-    /// The tissue's and the link's, scene frame.
+    /// Returns the tissue's triangle and the link's, scene frame.
     fn triangles(&self, pair: &NearTriangles) -> ([DVec3; 3], [DVec3; 3]) {
         let view = self.motion.view(pair.tissue);
         let tissue = view.triangle_at(pair.tissue_triangle, view.time);
@@ -180,12 +183,12 @@ impl Surroundings<'_> {
         let near_own = within_reach(&tissue, &own, a.radius_m);
         let near_tissue = within_reach(&own, &tissue, a.radius_m);
         let (tissue, own) = (near_own.corners(), near_tissue.corners());
-        // Nothing of the two is within reach.
+        // No parts of the two are within reach.
         tissue.is_empty() || own.is_empty() || keeps.apart(tissue, own, errors)
     }
 }
 
-/// The part of a triangle that is in the box about another one, grown by a reach.
+/// Returns the part of a triangle inside the bounding box of another one, grown by `reach`.
 fn within_reach(part_of: &[DVec3; 3], about: &[DVec3; 3], reach: f64) -> ClippedTriangle {
     let low = about[0].min(about[1]).min(about[2]) - reach;
     let high = about[0].max(about[1]).max(about[2]) + reach;
@@ -201,14 +204,14 @@ fn within_reach(part_of: &[DVec3; 3], about: &[DVec3; 3], reach: f64) -> Clipped
 struct Keeps<'a> {
     link: usize,
     planes: &'a [ContactPlane],
-    /// Of the tissue triangle's vertices, m/s.
+    /// Velocities of the tissue triangle's vertices, m/s.
     velocities: &'a [DVec3; 3],
     allowance: &'a Allowance,
 }
 
 impl Keeps<'_> {
-    /// Whether a plane keeps the pair apart that need not be taken to be more wrong for it than it is already: most
-    /// pairs ask no more, and the search below takes longer.
+    /// Returns true if plane `i` keeps the pair apart without a greater error than it already has: most pairs need no
+    /// more, and the search of [`Keeps::apart`] takes longer.
     fn apart_by(&self, i: usize, tissue: &[DVec3], own: &[DVec3], errors: &[f64]) -> bool {
         let plane = &self.planes[i];
         if plane.link != self.link {
@@ -217,17 +220,19 @@ impl Keeps<'_> {
         let above = tissue.iter().map(|a| plane.normal.dot(*a - plane.on_tissue));
         let above = above.fold(f64::NEG_INFINITY, f64::max);
         let drift = self.drift(self.fastest(plane), i);
-        let most = errors[i].max(self.allowance.curved_m) - above - drift;
+        let allowed = errors[i].max(self.allowance.curved_m);
+        let most = allowed.min(ERROR_SHARE * self.allowance.radius_m) - above - drift;
         own.iter().all(|corner| self.error(plane, i, *corner) <= most)
     }
 
-    /// Of the tissue along a plane's normal, m/s.
+    /// Greatest velocity of the tissue along a plane's normal, m/s.
     fn fastest(&self, plane: &ContactPlane) -> f64 {
         let along = self.velocities.iter().map(|u| plane.normal.dot(*u));
         along.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Whether planes of the pair's link keep its corners from the tissue's; notes how wrong each is taken to be then.
+    /// Returns true if planes of the pair's link keep its corners from the tissue's; raises `errors` to what each then
+    /// needs.
     fn apart(&self, tissue: &[DVec3], own: &[DVec3], errors: &mut [f64]) -> bool {
         let of_link = || self.planes.iter().enumerate().filter(|(_, p)| p.link == self.link);
         let above = |p: &ContactPlane| {
@@ -263,7 +268,7 @@ impl Keeps<'_> {
         true
     }
 
-    /// By how much a corner may come nearer to the plane of `direction` than row `j` says, metres.
+    /// Distance by which a corner may come nearer to the plane of `direction` than row `j` says, metres.
     fn error(&self, direction: &ContactPlane, j: usize, corner: DVec3) -> f64 {
         let (row, a) = (&self.planes[j], self.allowance);
         let w = corner - row.on_tool;
@@ -277,7 +282,7 @@ impl Keeps<'_> {
         own + off - direction.normal.dot(row.on_tissue - direction.on_tissue)
     }
 
-    /// By how much the tissue comes nearer than row `j` says until the radius is used up, metres.
+    /// Distance by which the tissue comes nearer than row `j` says until the radius is used up, metres.
     fn drift(&self, fastest_m_s: f64, j: usize) -> f64 {
         (fastest_m_s - self.planes[j].velocity_m_s).max(0.0) * self.allowance.time_s
     }

@@ -1,8 +1,9 @@
-//! Moves a proxy as far as it can go: continuous collision of every pair of triangles that may come near.
+//! Moves a proxy as far as it can go, by continuous collision of every pair of triangles that may come near.
 //!
-//! Tissue vertices move straight. A tool's point goes along an arc; the test takes its chord, and the greatest error of
-//! a chord is added to the thickness. So the proxy may stop early, but passes through nothing. Pairs with contacts are
-//! tested as all others are: another part of a link may pass through a triangle that it touches already.
+//! Tissue vertices move straight. A point of the tool moves along an arc; the test takes its chord, and adds the
+//! greatest error of a chord to the thickness. So the proxy may stop early, but passes through nothing. Pairs with
+//! contacts are tested like all others: another part of a link may pass through a triangle that the link touches
+//! already.
 
 use super::{near_contact::NearTriangles, seen_tissues::TissuesInMotion};
 use crate::coupling::{
@@ -21,21 +22,21 @@ use crate::{
 };
 use glam::DVec3;
 
-/// Parts that a motion is split in at most.
+/// Maximum parts that a motion is split into.
 const PARTS_MAX: f64 = 32.0;
-/// Of the least gap, or of the stand-off where that is less: what a motion may use up before it is stopped, and what a
-/// chord may be off its arc.
+/// Shares of the least gap, or of the stand-off if that is less: the share that a motion may use up before it is
+/// stopped, and the share that a chord may be off its arc.
 const GAP_SHARE: f64 = 0.5;
 const CHORD_SHARE: f64 = 0.25;
 
-/// How far a proxy was drawn.
+/// Progress of a proxy towards a pose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HowFar {
-    /// As near as tissue lets it.
+    /// The proxy is as near as tissue lets it.
     Arrived,
-    /// The rounds of a tick were used up, or more is near than a search may hold: it goes on in the next tick.
+    /// The rounds of a tick were used up, or more is near than a search may hold: the next tick continues.
     OnItsWay,
-    /// The deadline passed: it goes on in the next tick.
+    /// The deadline passed: the next tick continues.
     Late,
 }
 
@@ -50,17 +51,17 @@ pub(super) struct ProxyMotion<'a> {
     pub(super) displacement: &'a Displacement,
     pub(super) hold: DVec3,
     pub(super) screws: &'a LinkScrews,
-    /// No point of the tool is farther from its hold point, metres.
+    /// Upper bound of the distance of the tool's points from its hold point, metres.
     pub(super) radius: f64,
-    /// Of all pairs, metres.
+    /// The least distance of all pairs, metres.
     pub(super) clearance_m: f64,
-    /// Where it passes, the motion ends.
+    /// Deadline that ends the motion.
     pub(super) deadline: &'a TimeLeft<'a>,
 }
 
 impl ProxyMotion<'_> {
-    /// The share of the displacement that the tool can go, and of the time, as it is stopped before it is nearer to
-    /// anything than half of what it was.
+    /// Returns the share of the displacement, and of the time, that the tool can go: it is stopped before it is nearer
+    /// to anything than half of its former gap.
     pub(super) fn share(&self) -> f64 {
         let extent = Extent::of(self.displacement, self.screws, self.radius);
         let tissue_m = self.tissues.displacement_max() * (self.time_end - self.tissues.time);
@@ -68,18 +69,18 @@ impl ProxyMotion<'_> {
         let gap = self.clearance_m.min(STAND_OFF_M);
         let chord_error = 0.25 * extent.curved_m;
         let n = (chord_error / (CHORD_SHARE * gap)).sqrt().ceil().clamp(1.0, PARTS_MAX);
-        // A turn too long for its parts is cut short: its error falls with the square of the share.
+        // A rotation too long for its parts is cut short: its error falls with the square of the share.
         let most =
             ((CHORD_SHARE * gap * n * n) / chord_error.max(f64::MIN_POSITIVE)).sqrt().min(1.0);
         let thickness = GAP_SHARE * gap;
         let reach = extent.length_m + tissue_m + thickness;
         let share = self.first_contact(n as usize, most, thickness, reach);
         let is_stopped = share < most;
-        // So near, a part of a motion only brings the gap nearer to rounding.
+        // At so small a gap, a part of a motion only brings the gap nearer to rounding.
         if is_stopped && gap < STAND_OFF_MIN_M {
             0.0
         } else if is_stopped && self.deadline.was_over() {
-            // Half of the gap is free whatever the pairs are: without time to test them it goes on all the same.
+            // Half of the gap is free for any pairs: without time to test them the proxy still moves that far.
             let untested = GAP_SHARE * self.clearance_m / (extent.length_m + tissue_m);
             share.max(untested.min(most))
         } else {
@@ -87,8 +88,8 @@ impl ProxyMotion<'_> {
         }
     }
 
-    /// When a pair comes within the thickness, or where the time is over, as a share of the displacement; `most` when
-    /// neither does.
+    /// Returns when a pair comes within the thickness, or when the time is over, as a share of the displacement; `most`
+    /// if neither happens.
     fn first_contact(&self, n: usize, most: f64, thickness: f64, reach: f64) -> f64 {
         let share_at = |part: usize| most * part as f64 / n as f64;
         let near = |p: &&NearTriangles| p.distance_m <= reach;
@@ -99,11 +100,11 @@ impl ProxyMotion<'_> {
             let end = self.from.moved(self.displacement, ends[1], self.hold, self.screws);
             let times = ends.map(|s| time + (time_end - time) * s);
             let mut first = 1.0f64;
-            // Pairs of a link follow each other.
+            // Pairs of one link are consecutive.
             let mut posed: Option<(usize, [Pose; 2])> = None;
             for pair in self.pairs.iter().filter(near) {
                 note_step();
-                // Not all pairs were tested in this part.
+                // Some pairs were not tested in this part.
                 if self.deadline.is_over() {
                     return ends[0];
                 }

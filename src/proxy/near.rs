@@ -1,7 +1,7 @@
-//! What is near the proxy: every pair of triangles within a margin, and the contacts among them.
+//! Finds every pair of triangles within a margin of the proxy, and the contacts among them.
 //!
 //! A contact is a local minimum of distance between the two surfaces: its direction lies in the normal cone of the
-//! feature on either side. Any other pair of closest points is nearer a little farther along one of the surfaces, and
+//! feature on either side. Any other pair of closest points gets nearer a little farther along one of the surfaces, and
 //! as a constraint it would push sideways at inner edges of a flat tessellation.
 
 use glam::{DVec3, Vec3};
@@ -28,63 +28,64 @@ use crate::geometry::{
 use crate::scene::TissueId;
 use crate::time_left::{TimeLeft, note_step};
 
-/// Pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
+/// Maximum pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
 pub(super) const NEAR_PAIRS_MAX: usize = 8_192;
 
-/// Cosine of a triangle's normal and the way to what is inside of it: beside a sharp edge it is no less than -0.7.
+/// Cosine between a triangle's normal and the direction to a point inside; near a sharp edge it is at least -0.7.
 const FROM_INSIDE_COSINE: f64 = -0.75;
 
-/// What a search found, and room for the next.
+/// Result of the last search, with buffers for the next one.
 #[derive(Debug)]
 pub(super) struct NearSearch {
-    /// What may be near.
+    /// Pairs that may be near.
     pub(super) list: PairList,
     /// Every pair within the margin.
     pub(super) pairs: Vec<NearTriangles>,
-    /// Each once, ordered by [`ContactKey`].
+    /// Contacts without duplicates, ordered by [`ContactKey`].
     pub(super) contacts: ContactList,
-    /// The least distance of all pairs, metres; the margin when there is none.
+    /// The least distance of all pairs, metres; the margin if there are no pairs.
     pub(super) clearance_m: f64,
     known: Option<LastSearch>,
 }
 
-/// The last search, whose pairs and contacts are still there: while nothing moves the next one has only to look at what
-/// it left out. A tick ends with a look about for the local model, and the next one begins where it stood.
+/// State of the last search, whose pairs and contacts are kept: while nothing moves, the next search measures only the
+/// pairs that this one left out. A tick ends with a survey for the local model, and the next tick starts from its
+/// state.
 #[derive(Clone, Copy, Debug)]
 struct LastSearch {
     standing: Standing,
-    /// Within this all is there, metres; below 0 nothing is.
+    /// All pairs within this distance are known, metres; below 0, no pair is.
     margin_m: f64,
-    /// The deadline passed on the way to a wider margin, metres: within that all is there of the listed pairs before a
-    /// place.
+    /// Set if the deadline interrupted a search to a wider margin: that margin, metres, and the index in the list
+    /// before which all pairs within it are known.
     on_the_way: Option<(f64, usize)>,
-    /// No two triangles are flat on each other: such a pair has contacts that a wider margin adds.
+    /// No pair of triangles is flat: a flat pair has contacts that a wider margin adds.
     grows: bool,
 }
 
-/// How a search ended.
+/// Outcome of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchEnd {
-    /// All pairs within the margin are there.
+    /// All pairs within the margin were found.
     Complete,
-    /// There were more pairs than a search may hold.
+    /// More pairs were found than a search may hold.
     Full,
     /// The deadline passed.
     OutOfTime,
 }
 
-/// How measuring the listed pairs ended.
+/// Outcome of measuring the listed pairs.
 enum MeasureEnd {
     All,
-    /// There were more near than a search may hold.
+    /// More pairs were near than a search may hold.
     TooMany,
-    /// The deadline passed: those before a place are measured.
+    /// The deadline passed: the pairs before this index are measured.
     UpTo(usize),
 }
 
 impl NearSearch {
-    /// With room for all that a search may find. `skin_min_m`: half the least margin. With less, a hand at rest lists anew
-    /// what trembles; with more, lists in fine meshes are long.
+    /// Allocates capacity for all that a search may find. `skin_min_m`: half the least margin. With less, the tremor of
+    /// a hand at rest makes new lists; with more, lists in fine meshes are long.
     pub(super) fn new(skin_min_m: f64) -> NearSearch {
         NearSearch {
             list: PairList::new(NEAR_PAIRS_MAX, skin_min_m),
@@ -95,26 +96,27 @@ impl NearSearch {
         }
     }
 
-    /// A deadline cut the last search short, and the next one continues it.
+    /// True if a deadline cut the last search short; the next search continues it.
     pub(super) fn is_under_way(&self) -> bool {
         self.list.is_under_way() || self.known.is_some_and(|k| k.on_the_way.is_some())
     }
 
-    /// The margin of a search that was cut short, metres; endless when none was.
+    /// The margin of a search that was cut short, metres; infinite if none was.
     pub(super) fn on_the_way_m(&self) -> f64 {
         self.known.and_then(|k| k.on_the_way).map_or(f64::INFINITY, |(margin_m, _)| margin_m)
     }
 
-    /// Every pair within so many metres of a tissue is there; `None` when something has moved since the last search, or
-    /// that left the tissue out.
+    /// Distance within which every pair of this tissue is known, metres; `None` if something has moved since the last
+    /// search, or if that search left the tissue out.
     pub(super) fn complete_m(&self, tissue: TissueId) -> Option<f64> {
         let is_there = |k: &LastSearch| k.standing == self.list.standing();
         let known = self.known.filter(is_there).filter(|_| self.list.is_about(tissue));
         known.map(|k| k.margin_m).filter(|margin_m| *margin_m >= 0.0)
     }
 
-    /// Finds all pairs of triangles within a margin, metres, and at most so many. A search to a wider margin that a deadline
-    /// cut short is continued: `keeps_wider` keeps what it found beyond the margin, for a later search to continue.
+    /// Finds all pairs of triangles within a margin, metres, at most `pairs_max`. A search to a wider margin that a
+    /// deadline cut short is continued: with `keeps_wider`, its pairs beyond the margin are kept for a later search to
+    /// continue.
     pub(super) fn run(
         &mut self,
         tissues: &TissuesInMotion,
@@ -127,10 +129,10 @@ impl NearSearch {
         let standing = self.list.standing();
         let is_there = |k: &LastSearch| end == ListEnd::Complete && k.standing == standing;
         let known = self.known.take().filter(is_there);
-        // Where it was under way to a margin as wide it goes on there.
+        // Continue an interrupted search if its margin is at least as wide.
         let begun = known.filter(|k| k.on_the_way.is_some_and(|(wider, _)| margin <= wider));
         let known = begun.or(known.filter(|k| margin <= k.margin_m || k.grows));
-        // Nothing is nearer than a distance below 0.
+        // No distance is negative.
         let from = known.map_or(-1.0, |k| k.margin_m);
         let (wider, first) = begun.and_then(|k| k.on_the_way).unwrap_or((from.min(margin), 0));
         let stays = if keeps_wider { wider } else { wider.min(margin) };
@@ -158,7 +160,7 @@ impl NearSearch {
                     self.known = Some(LastSearch { standing, margin_m, on_the_way, grows });
                     return SearchEnd::OutOfTime;
                 }
-                // What was found on the way to the wider margin stays, and is gone on with.
+                // Pairs found on the way to the wider margin are kept, and that search is continued later.
                 cut => {
                     self.pairs.truncate(n_there);
                     self.known = known.filter(|_| on_the_way.is_some());
@@ -168,13 +170,13 @@ impl NearSearch {
             }
             self.order_contacts(tissues);
         }
-        // Beside another search nothing was left out.
+        // Within a kept wider search no pair was left out.
         let margin_m = if on_the_way.is_some() { margin.max(from) } else { margin };
         self.known = Some(LastSearch { standing, margin_m, on_the_way, grows });
         SearchEnd::Complete
     }
 
-    /// After a search that was full: the contacts among the pairs that there is room for.
+    /// Finds the contacts among the pairs that fit, after a search that was full.
     pub(super) fn run_in_part(
         &mut self,
         tissues: &TissuesInMotion,
@@ -183,7 +185,7 @@ impl NearSearch {
         deadline: &TimeLeft,
     ) -> SearchEnd {
         self.known = None;
-        // There are none where even the list was full.
+        // No pairs are measured if even the list was full.
         if self.pairs.len() == NEAR_PAIRS_MAX {
             self.order_contacts(tissues);
             return SearchEnd::Full;
@@ -196,14 +198,14 @@ impl NearSearch {
         if let MeasureEnd::UpTo(_) = end { SearchEnd::OutOfTime } else { SearchEnd::Full }
     }
 
-    /// Each contact of the surface that all tissues make together once.
+    /// Sorts the contacts and keeps each contact of the surface that all tissues form together once.
     fn order_contacts(&mut self, tissues: &TissuesInMotion) {
         self.contacts.order();
         joined_borders::join(&mut self.contacts.found, &self.pairs, tissues);
     }
 
-    /// Measures the listed pairs that can be within the margin and are farther than `from` metres, from a place on.
-    /// `grows`: until flat ones are met.
+    /// Measures the listed pairs from index `first` on that can be within the margin and are farther than `from`
+    /// metres. Clears `grows` when it finds a flat pair.
     fn measure(
         &mut self,
         tissues: &TissuesInMotion,
@@ -212,9 +214,9 @@ impl NearSearch {
         deadline: &TimeLeft,
         grows: &mut bool,
     ) -> MeasureEnd {
-        // Those that are a little farther are told apart too, so that the next round need not measure them again.
+        // Pairs slightly beyond the margin are measured too, so that the next round need not measure them again.
         let told = margin + self.list.last_step_m();
-        // Pairs of a link and a triangle of the tissue follow each other.
+        // Pairs of one link and one tissue triangle are consecutive.
         let mut posed: Option<(u32, PosedLink)> = None;
         let mut corners: Option<((u32, TriangleId), [DVec3; 3])> = None;
         for at in first..self.list.pairs.len() {
@@ -245,7 +247,8 @@ impl NearSearch {
             let link = posed.link.surface.mesh().triangle(own);
             let (place, ids) = (listed.tissue as usize, (t, own));
             let pair = PairInLink { place, view: &view, posed, ids, tissue, link, deadline };
-            // Where they were nearest hardly turns: of those beyond the margin half are told apart so.
+            // The direction between closest points hardly changes: the last one separates half of the pairs beyond the
+            // margin.
             let apart = pair.apart_along(listed.along.as_dvec3());
             if apart > margin * BOUND_COVER {
                 self.list.measured(at, apart, listed.along);
@@ -271,7 +274,7 @@ impl NearSearch {
             self.pairs.push(pair.near(distance_m, along));
             *grows &= !self.offer(&pair, &found, margin);
             if deadline.was_over() {
-                // Not all of its cones were looked at; contacts that are met again are the same.
+                // Some of the pair's cones were not checked; contacts that are found again are identical.
                 self.pairs.pop();
                 return MeasureEnd::UpTo(at);
             }
@@ -279,13 +282,13 @@ impl NearSearch {
         MeasureEnd::All
     }
 
-    /// Keeps the contacts of a pair. True when it is flat.
+    /// Keeps the contacts of a pair. Returns true if the pair is flat.
     fn offer(&mut self, pair: &PairInLink, found: &ClosestPair, margin: f64) -> bool {
         let is_flat = pair.is_flat();
         self.keep(pair, (found.barycentric_a, found.barycentric_b), is_flat, margin);
         if is_flat {
-            // Of two flat triangles one pair of closest points is as good as another: the corners of what they have
-            // in common hold both apart, however the tool is turned.
+            // Two flat triangles have many equally good pairs of closest points: the corners of their overlap keep both
+            // apart, however the tool is turned.
             pair.each_corner(|weights| self.keep(pair, weights, true, margin));
         }
         is_flat
@@ -298,7 +301,7 @@ impl NearSearch {
     }
 }
 
-/// A tissue triangle and a link's, both in the link's frame.
+/// A tissue triangle and a link's triangle, both in the link's frame.
 struct PairInLink<'a> {
     place: usize,
     view: &'a TissueView<'a>,
@@ -310,7 +313,7 @@ struct PairInLink<'a> {
 }
 
 impl PairInLink<'_> {
-    /// As it is told. `along`: the direction in which they are so far apart, in the link's frame.
+    /// Returns the pair with its distance. `along`: direction of that distance, link frame.
     fn near(&self, distance_m: f64, along: DVec3) -> NearTriangles {
         NearTriangles {
             tissue: self.place,
@@ -322,14 +325,15 @@ impl PairInLink<'_> {
         }
     }
 
-    /// How far the link's triangle is from the tissue's along a direction at least, metres.
+    /// Lower bound of the distance from the tissue's triangle to the link's along a direction, metres.
     fn apart_along(&self, along: DVec3) -> f64 {
         let ([begins, _], [_, ends]) =
             (span_along(&self.link, along), span_along(&self.tissue, along));
         begins - ends
     }
 
-    /// The proxy is partly inside a closed tissue, and meets this triangle from inside. `along`: from the tissue's.
+    /// True if the proxy is partly inside a closed tissue and meets this triangle from inside. `along`: from the
+    /// tissue's triangle.
     fn is_put_through(&self, along: DVec3) -> bool {
         if self.view.put_through.is_empty() || !self.view.surface.is_closed() {
             return false;
@@ -339,7 +343,7 @@ impl PairInLink<'_> {
         along.dot(normal) < FROM_INSIDE_COSINE * normal.length()
     }
 
-    /// The two are as good as parallel.
+    /// True if the two triangles are nearly parallel.
     fn is_flat(&self) -> bool {
         let normal = |t: &[DVec3; 3]| (t[1] - t[0]).cross(t[2] - t[0]);
         let (a, b) = (normal(&self.tissue), normal(&self.link));
@@ -348,7 +352,8 @@ impl PairInLink<'_> {
         sine_squared < FLAT_CONE_SLACK.powi(2) * a.length_squared() * b.length_squared()
     }
 
-    /// Gives the weights of every vertex over the other's face, and of every two edges that cross, to `visit`.
+    /// Calls `visit` with the weights of every vertex over the other triangle's face, and of every two edges that
+    /// cross.
     fn each_corner(&self, mut visit: impl FnMut((DVec3, DVec3))) {
         for k in 0..3 {
             let on_link = closest_point(self.tissue[k], &self.link);
@@ -374,7 +379,7 @@ impl PairInLink<'_> {
         }
     }
 
-    /// The contact of two points, if it is a local minimum of distance.
+    /// Returns the contact of two points if it is a local minimum of distance.
     fn contact(&self, (w, u): (DVec3, DVec3), is_flat: bool) -> Option<NearContact> {
         let PosedLink { link, number, scene_from_link, .. } = self.posed;
         let (t, own) = self.ids;
@@ -382,7 +387,7 @@ impl PairInLink<'_> {
         let (on_tissue, of_link) = (weigh(&self.tissue, w), weigh(&self.link, u));
         let apart = of_link - on_tissue;
         let gap_m = apart.length();
-        // Triangles that cross have no direction; a feasible proxy has none.
+        // Triangles that cross have no direction; a feasible proxy has no such pair.
         if gap_m == 0.0 {
             return None;
         }
@@ -390,8 +395,9 @@ impl PairInLink<'_> {
         let (tissue_mesh, link_mesh) = (self.view.surface.mesh(), link.surface.mesh());
         let on_tissue_key = feature(tissue_mesh.vertices(t).map(|v| self.view.joined(v)), w);
         let on_link_key = feature(link_mesh.joined_vertices(own), u);
-        // Where a vertex faces a face, the direction is the face's own, and the vertex may be a little off its cone:
-        // so a patch that lies nearly flat keeps all its corners. Anywhere else a wide cone would let ghosts in.
+        // If a vertex faces a face, the direction is the face's own, and the vertex may be a little off its cone: with
+        // this slack, a patch that lies nearly flat keeps all its corners. Anywhere else a wide cone would admit ghost
+        // contacts.
         let slack = |own: &[u32; 3], other: &[u32; 3]| {
             let faces = is_vertex(own) && is_face(other);
             let crosses = is_flat && is_edge(own) && is_edge(other);
@@ -432,12 +438,12 @@ impl PairInLink<'_> {
     }
 }
 
-/// A unit vector in single precision that is no longer than 1 however it is rounded.
+/// Converts a unit vector to single precision, no longer than 1 despite rounding.
 fn shortened(unit: DVec3) -> Vec3 {
     unit.as_vec3() * (1.0 - SINGLE_UNIT_SLACK)
 }
 
-/// The vertices with a weight, ascending.
+/// Returns the vertices with a weight, ascending.
 fn feature(vertices: [u32; 3], weights: DVec3) -> [u32; 3] {
     let mut named = [u32::MAX; 3];
     for ((own, v), w) in named.iter_mut().zip(vertices).zip(weights.to_array()) {
@@ -461,20 +467,20 @@ fn is_face(feature: &[u32; 3]) -> bool {
     feature[2] != u32::MAX
 }
 
-/// A direction at a point of a mesh, to be held against the normal cone of the point's feature.
+/// A direction at a point of a mesh, to be tested against the normal cone of the point's feature.
 struct Cone<'a> {
     mesh: &'a TriangleMesh,
     at: DVec3,
-    /// Unit.
+    /// Unit vector.
     along: DVec3,
     deadline: &'a TimeLeft<'a>,
 }
 
 impl Cone<'_> {
-    /// No triangle at the feature leads nearer to what lies along the direction: each edge out of the feature is at
-    /// least at a right angle to it, to `slack` as a cosine. On an open border the cone is that of what is there, and
-    /// on either side of a face its normal serves. `joined`: what stands for a vertex. False too when the deadline passes
-    /// before all were looked at.
+    /// Returns true if no triangle at the feature leads nearer to a point along the direction: each edge out of the
+    /// feature is at least at a right angle to it, to `slack` as a cosine. On an open border the cone is that of the
+    /// triangles there, and on either side of a face its normal serves. `joined`: the vertex that stands for a vertex.
+    /// Also returns false if the deadline passes before all triangles were checked.
     fn holds(
         &self,
         feature: &[u32; 3],
@@ -491,7 +497,7 @@ impl Cone<'_> {
         let all_lead_away = |t: TriangleId| {
             note_step();
             let vertices = self.mesh.vertices(t).map(&joined);
-            // Of a seam that is open here, the triangles beyond it are at another feature.
+            // At a seam that is open here, the triangles beyond it are at another feature.
             let is_at =
                 vertices.contains(&first) && (is_vertex(feature) || vertices.contains(&second));
             let mut others = vertices.into_iter().filter(|v| !feature.contains(v));

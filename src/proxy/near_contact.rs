@@ -6,7 +6,7 @@ use super::seen_tissues::TissuesInMotion;
 use crate::geometry::TriangleId;
 use crate::scene::{RevisionGuard, TissueId};
 
-/// Which features meet: the same contact from whichever triangles it is found. Vertices ascend; `u32::MAX` is none.
+/// The features that meet: equal for a contact found from any of its triangles. Vertices ascend; `u32::MAX` is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ContactKey {
     pub(super) tissue: TissueId,
@@ -18,14 +18,14 @@ pub(super) struct ContactKey {
 /// Two triangles near each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NearTriangles {
-    /// Place of the tissue.
+    /// Index of the tissue.
     pub(super) tissue: usize,
     pub(super) tissue_triangle: TriangleId,
     pub(super) link: usize,
     pub(super) link_triangle: TriangleId,
     pub(super) distance_m: f64,
-    /// Between their closest points from the tissue's to the link's, scene frame; no longer than 1 however it is rounded,
-    /// and zero when they cross.
+    /// Direction between the closest points, from the tissue's to the link's, scene frame; no longer than 1 despite
+    /// rounding, and zero if the triangles cross.
     pub(super) along: Vec3,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct NearTriangles {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NearContact {
     pub(super) key: ContactKey,
-    /// Place of the tissue.
+    /// Index of the tissue.
     pub(super) tissue: usize,
     pub(super) tissue_triangle: TriangleId,
     pub(super) tissue_weights: DVec3,
@@ -44,19 +44,19 @@ pub(super) struct NearContact {
     /// Unit, from tissue to tool.
     pub(super) normal: DVec3,
     pub(super) gap_m: f64,
-    /// An edge out of the tissue's feature leads nearer to the link by this cosine at most.
+    /// Greatest cosine by which an edge out of the tissue's feature may lead nearer to the link.
     pub(super) cone_slack: f64,
 }
 
 impl NearContact {
-    /// Where its point of the tissue is at a time of a motion, scene frame.
+    /// Returns the contact's point of the tissue at a time of a motion, scene frame.
     pub(super) fn on_tissue_at(&self, motion: &TissuesInMotion, time: f64) -> DVec3 {
         let [a, b, c] = motion.view(self.tissue).triangle_at(self.tissue_triangle, time);
         let w = self.tissue_weights;
         a * w.x + b * w.y + c * w.z
     }
 
-    /// How far its point of the tissue goes along the normal until `time_end`, metres.
+    /// Returns how far the contact's point of the tissue moves along the normal until `time_end`, metres.
     pub(super) fn approach(&self, motion: &TissuesInMotion, time_end: f64) -> f64 {
         if motion.time == time_end {
             return 0.0;
@@ -65,7 +65,8 @@ impl NearContact {
         self.normal.dot(to - from)
     }
 
-    /// The same among the tissues of a later tick; `None` when its tissue was removed, or its triangle cut away.
+    /// Returns the contact among the tissues of a later tick; `None` if its tissue was removed or its triangle cut
+    /// away.
     pub(super) fn among(self, tissues: &[(TissueId, RevisionGuard)]) -> Option<NearContact> {
         let tissue = tissues.iter().position(|(id, _)| *id == self.key.tissue)?;
         tissues[tissue].1.surface.mesh().get(self.tissue_triangle)?;
@@ -73,7 +74,7 @@ impl NearContact {
     }
 }
 
-/// A contact's force on the tool.
+/// Force of a contact on the tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ProxyForce {
     /// Along the normal, newtons, >= 0.

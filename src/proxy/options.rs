@@ -1,4 +1,4 @@
-//! How one tool is rendered.
+//! Options of one rendered tool.
 
 use glam::DVec3;
 
@@ -10,29 +10,29 @@ use crate::coupling::{
 use crate::geometry::tolerance::COORDINATE_MAX_M;
 use crate::scene::{Tool, ToolId};
 
-/// How one tool is rendered. The defaults suit a desktop device of 3.3 N.
+/// Options of one rendered tool. The defaults suit a desktop device of 3.3 N.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenderOptions {
-    /// Which tool.
+    /// The rendered tool.
     pub tool: ToolId,
-    /// Between device and proxy.
+    /// Spring between device and proxy.
     pub spring: Spring,
-    /// Coulomb's coefficient, 0 to 2.
+    /// Coulomb's friction coefficient, 0 to 2.
     pub friction: f64,
-    /// Of what is sent.
+    /// Caps and rates of the force and torque.
     pub limits: WrenchLimits,
     /// Links that no tissue constrains: blades, needles that are to go in.
     pub cutting_links: Vec<usize>,
-    /// Where the device holds the tool, tool frame, metres.
+    /// Point at which the device holds the tool, tool frame, metres.
     pub hold_point_m: DVec3,
-    /// The links' distances at the device's pose are wanted too.
+    /// Also answers the links' distances at the device's pose.
     pub device_distances: bool,
-    /// The contacts as planes, for a servo at the device.
+    /// Answers the contacts as planes, for a servo at the device.
     pub local_model: bool,
 }
 
 impl RenderOptions {
-    /// The defaults for a tool.
+    /// Returns the default options for a tool.
     pub fn of(tool: ToolId) -> RenderOptions {
         RenderOptions {
             tool,
@@ -47,7 +47,7 @@ impl RenderOptions {
     }
 
     /// # Errors
-    /// The first option that is out of its range, or does not fit the tool.
+    /// Returns an error for the first option that is out of its range, or does not fit the tool.
     pub fn check(&self, tool: &Tool) -> Result<(), RenderError> {
         let expected = tool.links.len();
         if expected > RENDERED_LINKS_MAX {
@@ -69,13 +69,13 @@ impl RenderOptions {
     }
 }
 
-/// Why a tool cannot be rendered so.
+/// Errors of the options of a rendered tool.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RenderError {
     /// More links than coordinates.
     #[error("the tool has {got} links, expected at most {limit} of a rendered one")]
     Links {
-        /// Of the tool.
+        /// Links of the tool.
         got: usize,
         /// [`RENDERED_LINKS_MAX`].
         limit: usize,
@@ -83,29 +83,29 @@ pub enum RenderError {
     /// A number out of its range.
     #[error("{option} is {got}, expected {least} to {most}")]
     Range {
-        /// Its name.
+        /// Name of the option.
         option: &'static str,
-        /// As given.
+        /// Given value.
         got: f64,
-        /// The least allowed.
+        /// Least allowed value.
         least: f64,
-        /// The greatest allowed.
+        /// Greatest allowed value.
         most: f64,
     },
-    /// A hold point out of the world.
+    /// A hold point too far away, or not finite.
     #[error("hold_point_m is {got}, expected finite coordinates of at most {limit_m} m")]
     HoldPoint {
-        /// As given.
+        /// Given point.
         got: DVec3,
-        /// On each axis.
+        /// Limit on each axis, metres.
         limit_m: f64,
     },
     /// A cutting link that the tool does not have.
     #[error("cutting_links names link {got}, expected less than {n_links}")]
     CuttingLink {
-        /// As given.
+        /// Given link.
         got: usize,
-        /// Of the tool.
+        /// Links of the tool.
         n_links: usize,
     },
 }

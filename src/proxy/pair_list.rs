@@ -1,10 +1,9 @@
 //! The pairs of triangles that may come near the proxy: a Verlet list.
 //!
-//! Rounds of a tick, and ticks one after the other, look at nearly the same pairs. Traversals look farther than a round
-//! needs, by a skin, and list what they come by: until proxy and tissues have together moved through the skin, every
-//! near pair is listed. Each listed pair also knows how far apart it was when it was last measured, so that of some
-//! hundred pairs a round measures those that can be near by now. The next search continues a list that a
-//! deadline cut short.
+//! The rounds of a tick, and consecutive ticks, search nearly the same pairs. A traversal searches farther than a round
+//! needs, by a skin, and lists the pairs that it meets: until proxy and tissues have together moved through the skin,
+//! every near pair is listed. Each listed pair also has its distance when it was last measured, so that of some hundred
+//! pairs a round measures those that can be near by now. The next search continues a list that a deadline cut short.
 
 use std::ops::ControlFlow;
 
@@ -23,12 +22,12 @@ use crate::geometry::{
 use crate::scene::{TissueId, Tool};
 use crate::time_left::{TimeLeft, note_step};
 
-/// The skin is as thick as the motion of so many ticks.
+/// Thickness of the skin in ticks of motion.
 const SKIN_TICKS: f64 = 6.0;
-/// With a skin a list holds so many times the pairs that a search may find. Boxes are near in three of the pairs whose
-/// triangles are, and a skin of the margin's size brings in three times as many.
+/// List capacity as a multiple of the search's capacity. The boxes are near in three times as many pairs as the
+/// triangles, and a skin of the margin's size brings in three times as many.
 const PAIRS_WITH_SKIN: usize = 8;
-/// Parts that a link is looked at in at most.
+/// Maximum parts into which a link is split for the search.
 const PARTS_MAX: usize = 64;
 
 /// A list, and how much motion it has left.
@@ -39,31 +38,32 @@ pub(super) struct PairList {
     /// Tissue triangles near each link: so far of the first `n_looked` parts of links, each with each tissue.
     near: Vec<NearLink>,
     n_looked: usize,
-    /// Each link is looked at in so many parts. More than one where there was no time for all of it at once.
+    /// Parts into which each link is split. More than one if there was no time for all of it at once.
     parts: usize,
-    /// Of so many of what is near the pairs are listed.
+    /// Number of entries of `near` whose pairs are listed.
     n_paired: usize,
-    /// All pairs are listed.
+    /// True if all pairs are listed.
     is_whole: bool,
-    /// Every other pair was farther apart than this when the list was begun, metres; below 0 when it tells nothing.
+    /// Distance beyond which every other pair was when the list was begun, metres; below 0 if the list holds no
+    /// information.
     reach_m: f64,
-    /// How far proxy and tissues have together moved since, metres.
+    /// Joint motion of proxy and tissues since then, metres.
     travel_m: f64,
-    /// The tissues that had a say then, and their topology revisions.
+    /// The tissues that constrained the proxy then, and their topology revisions.
     of: Vec<(TissueId, u64)>,
     skin_m: f64,
-    /// As thick as this at least where there is room for the pairs, metres.
+    /// Least thickness of the skin if there is capacity for the pairs, metres.
     skin_min_m: f64,
-    /// Since the last tick began, metres.
+    /// Motion since the last tick began, metres.
     tick_travel_m: f64,
     /// The motion noted last, metres.
     last_step_m: f64,
-    /// Lists that were begun.
+    /// Number of lists that were begun.
     n_begun: u64,
     patch: PutPatch,
 }
 
-/// Of a list: two that are equal are of one list with nothing moved in between.
+/// State of a list: two equal states belong to one list with nothing moved in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Standing {
     n_begun: u64,
@@ -73,15 +73,15 @@ pub(super) struct Standing {
 /// Two triangles that may come near each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListedPair {
-    /// Place of the tissue.
+    /// Index of the tissue.
     pub(super) tissue: u32,
     pub(super) tissue_triangle: TriangleId,
     pub(super) link: u32,
     pub(super) link_triangle: TriangleId,
-    /// They are farther apart than this less the travel, metres.
+    /// Lower bound of the pair's distance plus the travel, metres.
     beyond_m: f64,
-    /// Between their closest points when they were measured, from the tissue's to the link's, in the link's frame; no
-    /// longer than 1 however it is rounded, zero when it is not known.
+    /// Direction between the closest points when they were measured, from the tissue's to the link's, in the link's
+    /// frame; no longer than 1 despite rounding, zero if unknown.
     pub(super) along: Vec3,
 }
 
@@ -93,27 +93,28 @@ struct NearLink {
     triangle: TriangleId,
 }
 
-/// How the making of a list ended.
+/// Outcome of making a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListEnd {
     Complete,
-    /// There were more pairs than it may hold.
+    /// There were more pairs than the list may hold.
     Full,
     /// The deadline passed.
     OutOfTime,
 }
 
-/// The proxy that a list is about.
+/// The proxy whose surroundings a list holds.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     pub(super) tool: &'a Tool,
     pub(super) posture: &'a Posture,
-    /// The links that count.
+    /// Links that tissue constrains.
     pub(super) constrained: &'a [usize],
 }
 
 impl PairList {
-    /// Tells nothing, and has room for so many pairs. `skin_min_m`: of lists with room for it.
+    /// Creates a list without information, with capacity for `pairs_max` pairs. `skin_min_m`: least skin if there is
+    /// capacity for it.
     pub(super) fn new(pairs_max: usize, skin_min_m: f64) -> PairList {
         PairList {
             pairs: Vec::with_capacity(pairs_max),
@@ -134,22 +135,22 @@ impl PairList {
         }
     }
 
-    /// Where the list stands.
+    /// Returns the state of the list.
     pub(super) fn standing(&self) -> Standing {
         Standing { n_begun: self.n_begun, travel_m: self.travel_m }
     }
 
-    /// The proxy was put somewhere, or a tissue moved by nobody knows how much.
+    /// Drops the list: the proxy was teleported, or a tissue moved by an unknown distance.
     pub(super) fn forget(&mut self) {
         self.reach_m = TELLS_NOTHING;
     }
 
-    /// Whether it tells of a tissue.
+    /// Returns true if the list is whole and includes a tissue.
     pub(super) fn is_about(&self, tissue: TissueId) -> bool {
         self.reach_m >= 0.0 && self.is_whole && self.of.iter().any(|(id, _)| *id == tissue)
     }
 
-    /// Proxy and tissues have moved, together by no more than this, metres.
+    /// Notes that proxy and tissues have moved, together by no more than `by_m` metres.
     pub(super) fn note_travel(&mut self, by_m: f64) {
         debug_assert!(by_m >= 0.0, "moved by {by_m} m");
         self.travel_m += by_m * BOUND_COVER;
@@ -162,25 +163,25 @@ impl PairList {
         self.last_step_m
     }
 
-    /// Begins a tick: the next list will be good for some more like the last one.
+    /// Begins a tick: sizes the next skin for some more ticks like the last one.
     pub(super) fn begin_tick(&mut self) {
         let wanted = SKIN_TICKS * std::mem::take(&mut self.tick_travel_m);
         let top = (2.0 * self.skin_m).max(self.skin_min_m);
         self.skin_m = wanted.clamp(self.skin_min_m, PROXY_SKIN_MAX_M).min(top);
     }
 
-    /// How far apart a listed pair is at least, metres.
+    /// Lower bound of the distance of a listed pair, metres.
     pub(super) fn lower_bound(&self, pair: &ListedPair) -> f64 {
         pair.beyond_m - self.travel_m
     }
 
-    /// A pair was measured: it is no nearer than this, metres.
+    /// Stores that a pair was measured and is no nearer than `distance_m` metres.
     pub(super) fn measured(&mut self, place: usize, distance_m: f64, along: Vec3) {
         let pair = &mut self.pairs[place];
         (pair.beyond_m, pair.along) = (distance_m + self.travel_m, along);
     }
 
-    /// Makes sure that every pair within `margin` metres is listed. `pairs_max`: how many of them the search may find.
+    /// Lists every pair within `margin` metres. `pairs_max`: how many of them the search may find.
     pub(super) fn reach(
         &mut self,
         margin: f64,
@@ -200,20 +201,21 @@ impl PairList {
             let end = self.go_on(tissues, around, listed_max, deadline);
             let got_on = (self.n_looked, self.n_paired) != before;
             if end == ListEnd::OutOfTime && !got_on && self.reach_m > margin + self.skin_m {
-                // A single triangle takes too long at this reach: the next list has the least that the search needs.
+                // A single triangle takes too long at this reach: the next list has the least reach that the search
+                // needs.
                 self.forget();
             }
             if end != ListEnd::Full || skin_m <= 0.0 {
                 return end;
             }
-            // A quarter of the skin has a sixteenth of the pairs that it alone brings in; after that none.
+            // A quarter of the skin has a sixteenth of the pairs that it alone brings in; after that, no skin.
             let quarter = 0.25 * skin_m;
             skin_m = if quarter < self.skin_min_m { 0.0 } else { quarter };
             self.skin_m = skin_m;
         }
     }
 
-    /// A deadline cut the list short, and the next search may continue it.
+    /// Returns true if a deadline cut the list short, and the next search may continue it.
     pub(super) fn is_under_way(&self) -> bool {
         self.reach_m >= 0.0 && !self.is_whole
     }
@@ -258,8 +260,8 @@ impl PairList {
         end
     }
 
-    /// Finds the tissue triangles near each link, and continues where the last call stopped. False when the deadline
-    /// passed.
+    /// Finds the tissue triangles near each link, and continues where the last call stopped. Returns false if the
+    /// deadline passed.
     fn find_near(
         &mut self,
         tissues: &TissuesInMotion,
@@ -269,7 +271,7 @@ impl PairList {
         let of_tissue = around.constrained.len() * self.parts;
         let first = self.n_looked;
         for (n, (place, view)) in tissues.views().enumerate() {
-            // The index knows the newest positions only.
+            // The index holds the newest positions only.
             let about = self.reach_m * BOUND_COVER + view.slack_m;
             for at in 0..of_tissue {
                 if n * of_tissue + at < self.n_looked {
@@ -303,7 +305,7 @@ impl PairList {
             }
         }
         if first < self.n_looked && self.parts > 1 {
-            // Near two parts of a link.
+            // Triangles near two parts of a link are listed twice.
             self.near.sort_unstable();
             self.near.dedup();
             if first == 0 {
@@ -362,7 +364,7 @@ impl PairList {
         ListEnd::Complete
     }
 
-    /// Leaves out what was put through the proxy of a tissue.
+    /// Removes the pairs of tissue that was placed through the proxy.
     fn leave_out_patch(&mut self, tissue: u32, view: &TissueView) {
         let own = self.pairs.iter().filter(|p| p.tissue == tissue);
         self.patch.find(own.map(|p| p.tissue_triangle), view);
@@ -372,8 +374,8 @@ impl PairList {
         });
     }
 
-    /// Panics unless every pair that is near by a fresh traversal is listed, and no farther than it is. O(pairs near
-    /// x pairs listed).
+    /// Panics unless every pair that is near by a fresh traversal is listed, and no farther than it is. O(pairs near x
+    /// pairs listed).
     pub(super) fn assert_well_formed(&self, tissues: &TissuesInMotion, around: &Around) {
         let reach = (self.reach_m - self.travel_m).min(PROXY_MARGIN_ROUND_M);
         if reach <= 0.0 || !self.is_whole || !self.is_of(tissues) {
@@ -409,7 +411,7 @@ impl PairList {
     }
 }
 
-/// One of so many equal parts of a box, across its longest side.
+/// Returns one of `parts` equal parts of a box, split across its longest side.
 fn part_of(whole: &Aabb, part: usize, parts: usize) -> Aabb {
     if parts == 1 {
         return *whole;
@@ -430,5 +432,5 @@ fn part_of(whole: &Aabb, part: usize, parts: usize) -> Aabb {
     Aabb { min, max }
 }
 
-/// The reach of a list that tells nothing.
+/// Reach of a list without information.
 const TELLS_NOTHING: f64 = -1.0;

@@ -1,4 +1,4 @@
-//! A link where the proxy has it.
+//! A link at the proxy's pose.
 
 use glam::DVec3;
 
@@ -7,7 +7,7 @@ use crate::coupling::posture::Posture;
 use crate::geometry::{Pose, TriangleId};
 use crate::scene::Link;
 
-/// A link at its place.
+/// A link with its pose.
 pub(super) struct PosedLink<'a> {
     pub(super) link: &'a Link,
     pub(super) number: usize,
@@ -21,7 +21,7 @@ impl<'a> PosedLink<'a> {
         PosedLink { link, number, scene_from_link, link_from_scene: scene_from_link.inverse() }
     }
 
-    /// A triangle of a tissue in the link's frame.
+    /// Returns a triangle of a tissue in the link's frame.
     pub(super) fn in_link(&self, view: &TissueView, t: TriangleId) -> [DVec3; 3] {
         self.link_from_scene.triangle(&view.triangle_at(t, view.time))
     }

@@ -1,4 +1,4 @@
-//! Postures of tools: as clients pose them, and what their links' shapes say of a displacement.
+//! Postures of tools: as clients pose them, and the displacements between them by the shapes of the links.
 
 use glam::DVec3;
 
@@ -11,7 +11,7 @@ use crate::geometry::tolerance::SCREW_LENGTH_MIN_M;
 use crate::scene::{Tool, tick::ToolPose};
 
 impl Posture {
-    /// As a client poses the tool.
+    /// Returns the posture of a tool as a client poses it.
     pub(super) fn of(tool: &Tool, pose: &ToolPose) -> Posture {
         let mut posture = Posture { scene_from_tool: pose.scene_from_tool, ..Posture::AT_ORIGIN };
         for (i, (own, link)) in posture.tool_from_link.iter_mut().zip(&tool.links).enumerate() {
@@ -20,8 +20,8 @@ impl Posture {
         posture
     }
 
-    /// The displacement that leads to another posture. Keeps the screws of links that are where they should be, and
-    /// takes those of the way for all others.
+    /// Returns the displacement that leads to another posture. Keeps the screws of links that are where they should be,
+    /// and takes the screws of the motion for all others.
     pub(super) fn displacement_to(
         &self,
         to: &Posture,
@@ -51,7 +51,7 @@ impl Posture {
         x
     }
 
-    /// No point of the tool is farther from its hold point than this, metres.
+    /// Upper bound of the distance of the tool's points from its hold point, metres.
     pub(super) fn radius(&self, tool: &Tool, hold: DVec3) -> f64 {
         let of_link = |(i, link): (usize, &crate::scene::Link)| {
             let corners = link.surface.bounds().corners();

@@ -1,22 +1,22 @@
-//! The part of a tissue that was put through the proxy: triangles that cross it, and all that hang together with them near
-//! the proxy.
+//! The part of a tissue that was placed through the proxy: triangles that cross it, and all triangles near the proxy
+//! that are connected to them.
 
 use super::tissue_view::TissueView;
 use crate::geometry::TriangleId;
 
-/// Near triangles of one tissue by what they hang together with. Kept from search to search for its room.
+/// Near triangles of one tissue by connectivity. Kept from search to search to reuse the memory.
 #[derive(Debug, Default)]
 pub(super) struct PutPatch {
     /// Ascending.
     vertices: Vec<u32>,
-    /// Of each vertex, by places: a forest of disjoint sets.
+    /// Parent of each vertex, as an index: a forest of disjoint sets.
     parents: Vec<u32>,
-    /// Of the sets that were put through the proxy, ascending.
+    /// Roots of the sets that were placed through the proxy, ascending.
     roots: Vec<u32>,
 }
 
 impl PutPatch {
-    /// Finds out which of the triangles near a proxy hang together with those that were put through it. O(n log n).
+    /// Finds the triangles near a proxy that are connected to those placed through it. O(n log n).
     pub(super) fn find(
         &mut self,
         near: impl Iterator<Item = TriangleId> + Clone,
@@ -43,7 +43,7 @@ impl PutPatch {
         self.roots.dedup();
     }
 
-    /// Whether a near triangle with this vertex is of the patch.
+    /// Returns true if a near triangle with this vertex belongs to the patch.
     pub(super) fn holds(&mut self, v: u32) -> bool {
         self.root(v).is_some_and(|root| self.roots.binary_search(&root).is_ok())
     }
@@ -57,7 +57,7 @@ impl PutPatch {
     fn root(&mut self, v: u32) -> Option<u32> {
         let mut at = self.vertices.binary_search(&v).ok()?;
         while self.parents[at] as usize != at {
-            // Each second step is cut short, so that ways stay short.
+            // Each second step is cut short, so that paths stay short.
             let next = self.parents[at] as usize;
             self.parents[at] = self.parents[next];
             at = next;

@@ -1,8 +1,8 @@
-//! Tissue that is put about a proxy, and tissue that a proxy is put into: the proxy touches it, or is inside.
+//! Tissue placed about a proxy, and tissue that a proxy is placed into: decides if the proxy touches it or is inside.
 //!
-//! A proxy in exact contact, or inside by no more than its stand-off, touches: the tissue is taken to have been a little
-//! farther in, where the proxy was outside, and moves from there to where it is. The proxy follows it as it follows any
-//! tissue that moves, and so ends at its stand-off, on the side that it was on.
+//! A proxy in exact contact, or inside by no more than its stand-off, touches: the tissue is taken to have been a
+//! little farther in, with the proxy outside, and moves from there to where it is. The proxy follows it as any tissue
+//! that moves, and so ends at its stand-off, on the side that it was on.
 
 use std::ops::ControlFlow;
 
@@ -25,11 +25,12 @@ use crate::{
     time_left::{TimeLeft, note_step},
 };
 
-/// A vertex goes in by at most so many times as much as the triangles about it.
+/// Maximum motion of a vertex as a multiple of the motion of the triangles about it.
 const STEEPEST: f64 = 5.0;
 
-/// Looks at a tissue that was put about the proxy. Near the proxy it is seen farther in, to be followed from there. Where the
-/// two cross it has no say, and none at all where a link is wholly inside or the deadline passed.
+/// Examines a tissue that was placed about the proxy. Near the proxy the tissue is seen farther in, to be followed from
+/// there. Tissue that crosses the proxy does not constrain it; none of the tissue does if a link is wholly inside or
+/// the deadline passed.
 pub(super) fn meet(
     seen: &mut SeenTissue,
     (tissues, place): (TickTissues, usize),
@@ -40,12 +41,14 @@ pub(super) fn meet(
     if !links_reach(&organ, around) {
         return;
     }
-    // A gap may be as small as rounding, where no direction tells the sides: what is outside is seen farther in as well.
+    // A gap may be as small as rounding, with no direction to tell the sides: tissue outside the proxy is seen farther
+    // in as well.
     let is_clear = is_feasible(&seen.newest(revision), &organ, around, 0.0, deadline);
     // The inside of a closed tissue is known; an open one is touched from either side.
     let sides: &[f64] = if revision.surface.is_closed() { &[1.0] } else { &[1.0, -1.0] };
     for side in sides {
-        // Outside with the surface farther in by the stand-off, it touches; it needs as much again to begin from.
+        // If the proxy is outside the surface moved in by the stand-off, it touches; it needs as much again to begin
+        // from.
         let is_outside = |depth_m: f64| {
             seen.see(revision, |positions| {
                 recede(positions, revision, around, side * depth_m, deadline)
@@ -62,7 +65,8 @@ pub(super) fn meet(
     }
 }
 
-/// Looks at a tissue that has no say, or none in part: it has its say again once the proxy is outside. True when it is.
+/// Examines a tissue that does not constrain the proxy, or only in part: all of it does again once the proxy is
+/// outside. Returns true if the proxy is.
 pub(super) fn leave(
     seen: &mut SeenTissue,
     (tissues, place): (TickTissues, usize),
@@ -70,7 +74,7 @@ pub(super) fn leave(
     deadline: &TimeLeft,
 ) -> bool {
     let (organ, revision) = (Organ::of(tissues, place), &*tissues[place].1);
-    // What was put through the proxy is known from the last tick; nothing about it would be known without time.
+    // Triangles placed through the proxy are known from the last tick; without time nothing about them would be known.
     if deadline.is_over_now() {
         return false;
     }
@@ -86,7 +90,8 @@ pub(super) fn leave(
 }
 
 impl GodObject {
-    /// Takes their say from triangles that cross the proxy: they were put through it. True when there were any.
+    /// Excludes triangles that cross the proxy from its constraints: they were placed through it. Returns true if there
+    /// were any.
     pub(super) fn embed_crossing(&mut self, seen: &mut [SeenTissue]) -> bool {
         if self.search.clearance_m > 0.0 {
             return false;
@@ -104,7 +109,8 @@ impl GodObject {
     }
 }
 
-/// Finds the triangles that cross the proxy. Where there are none it is wholly inside or outside: nothing has a say.
+/// Finds the triangles that cross the proxy. If there are none, it is wholly inside or outside: no tissue constrains
+/// it.
 fn find_put_through(
     seen: &mut SeenTissue,
     revision: &Revision,
@@ -120,7 +126,7 @@ fn find_put_through(
     seen.put_through = found;
 }
 
-/// Some link may touch an organ, or be inside.
+/// Returns true if some link may touch an organ, or be inside.
 fn links_reach(organ: &Organ, around: &Around) -> bool {
     around
         .constrained
@@ -128,13 +134,13 @@ fn links_reach(organ: &Organ, around: &Around) -> bool {
         .any(|&number| organ.may_be_inside(&reach(number, around, STAND_OFF_M)))
 }
 
-/// All that a link may touch with surfaces farther in by a depth, metres.
+/// Returns the bounds of all that a link may touch with surfaces farther in by a depth, metres.
 fn reach(number: usize, around: &Around, depth_m: f64) -> Aabb {
     let bounds = around.tool.links[number].surface.bounds();
     around.posture.scene_from_link(number).aabb(bounds).grown(2.0 * STEEPEST * depth_m)
 }
 
-/// Moves the surface about a tool in by a depth, metres; below 0 out. Some of it once the deadline has passed.
+/// Moves the surface about a tool in by a depth, metres; negative: out. Moves some of it once the deadline has passed.
 fn recede(
     positions: &mut [Vec3],
     revision: &Revision,
@@ -151,7 +157,7 @@ fn recede(
             }
             for (k, v) in mesh.vertices(t).into_iter().enumerate() {
                 let (newest, seen) = (mesh.positions()[v as usize], &mut positions[v as usize]);
-                // Each once: a vertex may have any number of triangles.
+                // Each vertex once: it may have any number of triangles.
                 if *seen == newest {
                     let outwards = way_out(mesh, t, k as u8);
                     let aside = way_from_border(mesh, v);
@@ -164,14 +170,15 @@ fn recede(
     }
 }
 
-/// The displacement of a vertex that moves every triangle about it outwards by 1 at least.
+/// Returns the displacement of a vertex that moves every triangle about it outwards by at least 1.
 fn way_out(mesh: &TriangleMesh, t: TriangleId, k: u8) -> DVec3 {
     let out = pseudonormal(mesh, t, Feature::Vertex(k)).direction;
     let about = mesh.ring(mesh.vertices(t)[k as usize]).map(|(t, _)| unit_normal(mesh, t));
     along_all(out, about.filter(|n| *n != DVec3::ZERO))
 }
 
-/// The displacement of a vertex that moves every open edge at it into the surface by 1 at least; zero where there is none.
+/// Returns the displacement of a vertex that moves every open edge at it into the surface by at least 1; zero if there
+/// is none.
 fn way_from_border(mesh: &TriangleMesh, v: u32) -> DVec3 {
     let into = |t: TriangleId, k: usize, turn: usize| {
         let [w, other] = [turn, 3 - turn].map(|by| mesh.vertices(t)[(k + by) % 3]);
@@ -184,7 +191,7 @@ fn way_from_border(mesh: &TriangleMesh, v: u32) -> DVec3 {
     along_all(each().sum::<DVec3>().normalize_or_zero(), each())
 }
 
-/// So much of a direction that it goes along each of others by 1 at least, or [`STEEPEST`].
+/// Scales a direction so that it goes along each of `others` by at least 1, by at most [`STEEPEST`].
 fn along_all(direction: DVec3, others: impl Iterator<Item = DVec3>) -> DVec3 {
     let least = others.map(|n| n.dot(direction)).fold(1.0, f64::min);
     direction / least.max(1.0 / STEEPEST)

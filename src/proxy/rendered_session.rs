@@ -1,4 +1,4 @@
-//! A haptic loop with rendered tools: their proxies are drawn first, and the tick is answered where they are.
+//! A haptic loop with rendered tools: a tick moves their proxies first, and is answered at the proxies' poses.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::scene::{
 };
 use crate::time_left::TimeLeft;
 
-/// A haptic loop whose rendered tools have proxies. Without any it is a [`Session`], and answers as one.
+/// A haptic loop whose rendered tools have proxies. Without rendered tools it answers as a [`Session`].
 pub struct RenderedSession {
     session: Session,
     scene: Arc<Scene>,
     proxies: Vec<ToolProxy>,
-    /// Looks from the device's poses, for distances alone.
+    /// Session at the device's poses, for distances alone.
     at_device: Option<Session>,
     device_poses: Vec<ToolPose>,
-    /// Of the tick under way: proxies in the place of rendered tools.
+    /// Poses of the tick in progress, with proxies in place of rendered tools.
     poses: Vec<ToolPose>,
     forbidden: Vec<TissueId>,
     last_tick_ns: Option<u64>,
@@ -30,43 +30,44 @@ pub struct RenderedSession {
     last_sent_ns: Option<u64>,
 }
 
-/// Why a loop cannot be begun.
+/// Errors that keep a loop from beginning.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderedSessionError {
-    /// A tool is unknown.
+    /// An unknown tool.
     #[error(transparent)]
     Scene(#[from] SceneError),
-    /// A tool cannot be rendered so.
+    /// Render options that do not fit the tool.
     #[error("render[{at}]: {source}")]
     Render {
-        /// Place among the tools to render.
+        /// Index among the tools to render.
         at: usize,
-        /// Why not.
+        /// Error of the options.
         source: RenderError,
     },
     /// A tool that the loop does not pose.
     #[error("render[{at}].tool_id = {tool} is not tracked by this stream")]
     NotTracked {
-        /// Place among the tools to render.
+        /// Index among the tools to render.
         at: usize,
-        /// The id given.
+        /// Given tool id.
         tool: u32,
     },
     /// A tool rendered twice.
     #[error("render[{at}].tool_id = {tool} was given before")]
     Repeated {
-        /// Place among the tools to render.
+        /// Index among the tools to render.
         at: usize,
-        /// The id given.
+        /// Given tool id.
         tool: u32,
     },
 }
 
 impl RenderedSession {
-    /// A loop that poses these tools of the scene, each once, and renders some of them.
+    /// Creates a loop that poses these tools of the scene, each once, and renders some of them.
     ///
     /// # Errors
-    /// When a tool is unknown, or cannot be rendered so.
+    ///
+    /// Returns an error if a tool is unknown, or cannot be rendered with its options.
     pub fn new(
         scene: Arc<Scene>,
         tools: &[ToolId],
@@ -116,21 +117,21 @@ impl RenderedSession {
         }
     }
 
-    /// The same loop from its beginning, for a tick that left it half changed: proxies begin where the next tick poses
-    /// their tools, and contact ids are not used again.
+    /// Returns the loop from its beginning, for a tick that left it half changed: proxies begin where the next tick
+    /// poses their tools, and contact ids are not used again.
     pub fn restarted(&self) -> RenderedSession {
         let proxies = self.proxies.iter().map(ToolProxy::restarted).collect();
         let at_device = self.at_device.as_ref().map(Session::restarted);
         let (session, scene) = (self.session.restarted(), Arc::clone(&self.scene));
-        // A hand that was told nothing meanwhile has let go.
+        // A hand that got no force meanwhile has let go.
         let last_sent_ns = self.last_sent_ns;
         let fresh = RenderedSession::of(session, scene, proxies, at_device);
         RenderedSession { last_sent_ns, ..fresh }
     }
 
-    /// Goes on, before its first tick, where another session has ended: sweeps go from there, and proxies stand there.
-    /// `devices`: one pose for each tool of the session. `proxies`: of rendered tools; those that are left out begin where
-    /// the first tick poses them.
+    /// Continues, before its first tick, where another session has ended: sweeps and proxies start there. `devices`:
+    /// one pose for each tool of the session. `proxies`: poses of rendered tools; a tool without one begins where the
+    /// first tick poses it.
     pub fn go_on_from(&mut self, devices: &[ToolPose], proxies: &[ToolPose]) {
         copy(devices.iter(), &mut self.poses);
         for proxy in &mut self.proxies {
@@ -146,11 +147,13 @@ impl RenderedSession {
         self.session.go_on_from(&self.poses);
     }
 
-    /// Answers one tick: draws the proxies, then answers as [`Session::tick`] with rendered tools where their proxies
-    /// are, and their cutting links where the device has them. The renderings are those of [`RenderedSession::renderings`].
+    /// Answers one tick: moves the proxies, then answers as [`Session::tick`] with rendered tools at the poses of their
+    /// proxies, and their cutting links where the device has them. [`RenderedSession::renderings`] returns the
+    /// renderings.
     ///
     /// # Errors
-    /// The session is as it was before the tick.
+    ///
+    /// Returns the errors of [`Session::tick`]; the session is as it was before the tick.
     pub fn tick(
         &mut self,
         sequence: u64,
@@ -162,10 +165,11 @@ impl RenderedSession {
         Ok(self.answer(time))
     }
 
-    /// The first half of [`RenderedSession::tick`]: draws the proxies.
+    /// Runs the first half of [`RenderedSession::tick`]: moves the proxies.
     ///
     /// # Errors
-    /// As there.
+    ///
+    /// Returns the errors of [`RenderedSession::tick`].
     pub fn draw(
         &mut self,
         sequence: u64,
@@ -201,7 +205,7 @@ impl RenderedSession {
         Ok(())
     }
 
-    /// The second half: distances and contacts where the proxies are.
+    /// Runs the second half of [`RenderedSession::tick`]: distances and contacts at the poses of the proxies.
     pub fn answer(&mut self, time: &TimeLeft) -> &TickAnswer {
         if let Some(at_device) = &mut self.at_device {
             at_device.answer_tick(&self.device_poses, time);
@@ -209,8 +213,8 @@ impl RenderedSession {
         self.session.answer_tick_of(&self.poses, &Drawn(&self.proxies), time);
         let answer = self.session.last_answer();
         self.proxies.iter_mut().for_each(|proxy| proxy.widen(&answer.links));
-        // Rates count from answer to answer, not from begin to begin: a tick in time after a late one would else give the
-        // hand at once what the late one was allowed.
+        // Rates count from answer to answer, not from begin to begin: else a tick in time after a late one would give
+        // the hand at once all the change that the late one was allowed.
         let now_ns = time.now_ns().or(self.last_tick_ns);
         let last_ns = std::mem::replace(&mut self.last_sent_ns, now_ns);
         // A clock that goes back, or the first tick: no time has passed, and no force may change.
@@ -221,15 +225,16 @@ impl RenderedSession {
         answer
     }
 
-    /// Whether a tool is rendered.
+    /// Returns true if a tool is rendered.
     pub fn renders(&self) -> bool {
         !self.proxies.is_empty()
     }
 
-    /// Takes the poses of a tick that a newer one coalesced: proxies are drawn by them with the next tick.
+    /// Takes the poses of a tick that a newer one coalesced: the next tick moves the proxies along them.
     ///
     /// # Errors
-    /// As [`Session::tick`]; the poses are left out then.
+    ///
+    /// Returns the errors of [`Session::tick`]; the poses are left out then.
     pub fn coalesce(&mut self, sequence: u64, poses: &[ToolPose]) -> Result<(), TickError> {
         let proxies = &mut self.proxies;
         let is_rendered = |tool: ToolId| proxies.iter().any(|p| p.options().tool == tool);
@@ -241,29 +246,29 @@ impl RenderedSession {
         Ok(())
     }
 
-    /// What the last tick answered of the rendered tools, in the order they were given in.
+    /// Returns the last tick's answers for the rendered tools, in the order in which the tools were given.
     pub fn renderings(&self) -> impl ExactSizeIterator<Item = &Rendering> {
         self.proxies.iter().map(ToolProxy::rendering)
     }
 
-    /// The links of a tool at the device's pose, of the last tick, where its options ask for them.
+    /// Returns the links of a tool at the device's pose in the last tick, if the tool's options ask for them.
     pub fn at_device(&self, tool: ToolId) -> impl Iterator<Item = &LinkAnswer> {
         let links = self.at_device.iter().flat_map(|session| &session.last_answer().links);
         links.filter(move |link| link.tool == tool)
     }
 
-    /// The tissues that are forbidden regions, as of the last tick.
+    /// Returns the tissues that are forbidden regions, as of the last tick.
     pub fn forbidden(&self) -> &[TissueId] {
         &self.forbidden
     }
 
-    /// What the last tick answered.
+    /// Returns the answer of the last tick.
     pub fn last_answer(&self) -> &TickAnswer {
         self.session.last_answer()
     }
 }
 
-/// Proxies where they were drawn.
+/// Proxies at their poses of this tick.
 struct Drawn<'a>(&'a [ToolProxy]);
 
 impl Drawn<'_> {
@@ -287,7 +292,7 @@ impl PoseKnowledge for Drawn<'_> {
     }
 }
 
-/// Copies poses into buffers that keep their room.
+/// Copies poses into buffers that keep their capacity.
 fn copy<'a>(poses: impl Iterator<Item = &'a ToolPose>, into: &mut Vec<ToolPose>) {
     let mut n = 0;
     for pose in poses {
@@ -305,8 +310,8 @@ fn copy<'a>(poses: impl Iterator<Item = &'a ToolPose>, into: &mut Vec<ToolPose>)
     into.truncate(n);
 }
 
-/// Of a tick's time the proxies take so much at most: what is left is for local models, and for distances and contacts
-/// at the proxies, which would else be bounds alone.
+/// Share of a tick's time for the proxies: the rest is for local models, and for distances and contacts at the proxies,
+/// which would else be bounds alone.
 const DRAW_SHARE: f64 = 0.6;
 
 const NS_PER_S: f64 = 1e9;

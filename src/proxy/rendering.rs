@@ -1,4 +1,4 @@
-//! What rendering a tool answers, in scene frame.
+//! The answer of a rendered tool, in scene frame.
 
 use glam::DVec3;
 
@@ -6,103 +6,103 @@ use crate::coupling::local_model::LocalModel;
 use crate::geometry::{Pose, TriangleId};
 use crate::scene::{TissueId, ToolId};
 
-/// How a proxy stands to the tissues.
+/// Relation of a proxy to the tissues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RenderState {
-    /// Nothing holds it: it is where the device is.
+    /// Unconstrained: the proxy is where the device is.
     #[default]
     Free,
-    /// Tissue holds it back.
+    /// Tissue holds the proxy back.
     Touching,
-    /// It began inside a tissue, or one was put through it: the part of the tissue about what crosses it has no say until
-    /// it is outside once. Other parts hold it.
+    /// The proxy began inside a tissue, or a tissue was placed through it: the part of the tissue about the crossing
+    /// does not constrain the proxy until it is outside once. Other parts do.
     Embedded,
-    /// Tissue that moved leaves it no room: it violates the contacts as little as can be, and the force is that of the
-    /// spring towards there.
+    /// Moving tissue leaves the proxy no feasible pose: it violates the contacts as little as possible, and the force
+    /// is that of the spring towards that pose.
     Squeezed,
-    /// The deadline came before it arrived: the contacts and the force are those of the last tick that was in time.
+    /// The deadline passed before the proxy arrived: contacts and force are those of the last tick that was in time.
     Late,
 }
 
-/// A force of a tissue on the proxy.
+/// A contact of the proxy with a tissue, and its force.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProxyContact {
-    /// Unique in its proxy; it stays while the contact does.
+    /// Unique in its proxy; constant while the contact lasts.
     pub id: u64,
-    /// Whose force.
+    /// Tissue of the contact.
     pub tissue: TissueId,
-    /// Of that geometry.
+    /// Triangle of the tissue's geometry.
     pub triangle: TriangleId,
-    /// The tissue is a forbidden region.
+    /// True if the tissue is a forbidden region.
     pub is_forbidden: bool,
-    /// Counted from 0 in the tool.
+    /// Index of the link in the tool, from 0.
     pub link: usize,
-    /// Of the link.
+    /// Triangle of the link.
     pub link_triangle: TriangleId,
-    /// On the tissue, scene frame.
+    /// Contact point on the tissue, scene frame, metres.
     pub position: DVec3,
-    /// Unit, from tissue to tool.
+    /// Unit vector from tissue to tool.
     pub normal: DVec3,
-    /// Between tissue and proxy, metres; below 0 where the proxy is [`RenderState::Squeezed`].
+    /// Gap between tissue and proxy, metres; below 0 if the proxy is [`RenderState::Squeezed`].
     pub gap_m: f64,
-    /// On the tool, newtons; friction included. Zero where the contact is only near.
+    /// Force on the tool, newtons, friction included. Zero if the contact is only near.
     pub force_n: DVec3,
 }
 
-/// What one tissue bears of the proxy's contacts: to be added to a solver's external forces.
+/// Load of the proxy's contacts on one tissue, to be added to a solver's external forces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TissueLoad {
-    /// Which tissue.
+    /// The loaded tissue.
     pub tissue: TissueId,
-    /// Deformations so far, of the revision that the vertices are of.
+    /// Deformations so far, of the revision that the vertices belong to.
     pub geometry_revision: u64,
-    /// Ascending.
+    /// Vertices with a load, ascending.
     pub vertices: Vec<u32>,
-    /// On each vertex, newtons.
+    /// Force on each vertex, newtons.
     pub forces_n: Vec<DVec3>,
 }
 
-/// A tissue is held between two links, or is not any more.
+/// Begin or end of a grasp: a tissue held between two links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraspEvent {
-    /// What is held.
+    /// The grasped tissue.
     pub tissue: TissueId,
-    /// The two links, the lesser first.
+    /// The two links, lower index first.
     pub links: [usize; 2],
-    /// Of the two opposed contacts, in the order of the links.
+    /// Ids of the two opposed contacts, in the order of the links.
     pub contacts: [u64; 2],
-    /// Begins, or ends.
+    /// True if the grasp begins, false if it ends.
     pub begins: bool,
 }
 
-/// What rendering a tool answers.
+/// Answer of a tick for one rendered tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendering {
-    /// Which tool.
+    /// The rendered tool.
     pub tool: ToolId,
-    /// Scene frame from tool frame, of the proxy.
+    /// Pose of the proxy, scene frame from tool frame.
     pub scene_from_proxy: Pose,
-    /// Tool frame from link frame, of the proxy.
+    /// Link poses of the proxy, tool frame from link frame.
     pub tool_from_link: Vec<Pose>,
-    /// How far each link is behind its command, metres at its farthest point.
+    /// Distance of each link from its command, metres at its farthest point.
     pub link_lag_m: Vec<f64>,
-    /// To be sent to the hand, at the hold point, newtons.
+    /// Force for the hand, at the hold point, newtons.
     pub force_n: DVec3,
-    /// About the hold point, newton metres.
+    /// Torque for the hand about the hold point, newton metres.
     pub torque_nm: DVec3,
-    /// How the proxy stands.
+    /// Relation of the proxy to the tissues.
     pub state: RenderState,
-    /// Of [`RenderState::Squeezed`]: by how much the contacts are violated, metres.
+    /// Violation of the contacts if [`RenderState::Squeezed`], metres.
     pub residual_m: f64,
-    /// Cap or rate changed what is sent.
+    /// True if a cap or rate changed the force or torque.
     pub limited: bool,
-    /// Contacts near the proxy, those with a force first, and of both those whose features met in the last
-    /// tick.
+    /// Contacts near the proxy: first those with a force; within both groups, first those whose features met in the
+    /// last tick.
     pub contacts: Vec<ProxyContact>,
-    /// Of tissues with a force, ordered by id; forbidden regions bear none.
+    /// Loads of the tissues with a force, ordered by id; forbidden regions carry none.
     pub loads: Vec<TissueLoad>,
-    /// What began and ended in this tick.
+    /// Grasps that began or ended in this tick.
     pub grasps: Vec<GraspEvent>,
-    /// The contacts as planes, where they were asked for and there was time to look about.
+    /// The contacts as planes, if they were requested and there was time to search for them.
     pub local_model: Option<Box<LocalModel>>,
 }

@@ -1,8 +1,8 @@
 //! Contacts as rows of the quadratic programme.
 //!
-//! Ortega, Redon, Coquillart, "A six degree-of-freedom god-object method for haptic display of rigid bodies with surface
-//! properties", IEEE TVCG 13(3), 2007: the non-penetration constraint of a contact, there on accelerations. Where we
-//! differ: it is on displacements, with the contact's gap, and has a column for each moving link.
+//! Ortega, Redon, Coquillart, "A six degree-of-freedom god-object method for haptic display of rigid bodies with
+//! surface properties", IEEE TVCG 13(3), 2007: the non-penetration constraint of a contact, there on accelerations.
+//! Differences here: the constraint is on displacements, with the contact's gap, and has a column for each moving link.
 
 use glam::DVec3;
 
@@ -12,26 +12,26 @@ use crate::coupling::{
     quadratic_programme::{COORDINATES_MAX, Displacement, ROWS_MAX},
 };
 
-/// The frame that contacts are turned to rows in.
+/// The frame in which contacts become rows.
 #[derive(Clone, Copy)]
 pub(super) struct RowFrame<'a> {
     pub(super) posture: &'a Posture,
-    /// Of the hold point, scene frame.
+    /// Hold point, scene frame.
     pub(super) held: DVec3,
     pub(super) screws: &'a LinkScrews,
 }
 
 impl RowFrame<'_> {
-    /// Where the contact's point of the link is, scene frame.
+    /// Returns the contact's point of the link, scene frame.
     pub(super) fn on_link(&self, contact: &NearContact) -> DVec3 {
         self.posture.scene_from_link(contact.key.link).point(contact.of_link)
     }
 
-    /// How the coordinates move a contact's point of the link along a direction.
+    /// Returns the motion of a contact's point of the link along a direction per unit of each coordinate.
     pub(super) fn jacobian(&self, contact: &NearContact, along: DVec3) -> Displacement {
         let at = self.on_link(contact);
-        // The source's constraint a_G . n + (GI x n) . alpha >= 0 with the hold point x_0 for G and the contact c for I:
-        // J = [n, (c - x_0) x n, n . velocity of the link at c].
+        // The source's constraint a_G . n + (GI x n) . alpha >= 0 with the hold point x_0 for G and the contact c for
+        // I: J = [n, (c - x_0) x n, n . velocity of the link at c].
         let mut jacobian = [0.0; COORDINATES_MAX];
         jacobian[..3].copy_from_slice(&along.to_array());
         let moment = (at - self.held).cross(along);
@@ -45,15 +45,16 @@ impl RowFrame<'_> {
         jacobian
     }
 
-    /// The gap of a contact at this posture, to first order, metres.
+    /// Returns the gap of a contact at this posture, to first order, metres.
     pub(super) fn gap(&self, contact: &NearContact) -> f64 {
-        // n . (c - a), a being the contact's point of the tissue.
+        // n . (c - a), where a is the contact's point of the tissue.
         contact.normal.dot(self.on_link(contact) - contact.on_tissue)
     }
 }
 
-/// Leaves as many contacts as a programme may have: the nearest half of that, and of the others those whose forces
-/// would differ most from all that are kept, as they are the corners of a patch. `stiffness` weighs force and moment.
+/// Reduces contacts to as many as a programme may have: the nearest half of that number, and of the others those whose
+/// forces would differ most from all that are kept, which are the corners of a patch. `stiffness` weighs force and
+/// moment.
 pub(super) fn reduce(
     contacts: &mut Vec<NearContact>,
     frame: &RowFrame,
@@ -63,7 +64,7 @@ pub(super) fn reduce(
     if contacts.len() <= ROWS_MAX {
         return;
     }
-    // Equal gaps by their keys, so that the rule gives the same rows each time.
+    // Equal gaps are ordered by key, so that the rows are reproducible.
     contacts.sort_unstable_by(|a, b| a.gap_m.total_cmp(&b.gap_m).then_with(|| a.key.cmp(&b.key)));
     let weighed = |c: &NearContact| {
         let mut jacobian = frame.jacobian(c, c.normal);

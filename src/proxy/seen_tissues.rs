@@ -1,8 +1,9 @@
-//! The tissues as a proxy last saw them, and as they move to where they are now.
+//! The tissues as a proxy last saw them, and their motion to where they are now.
 //!
 //! A proxy keeps the positions of the last revision that it saw, because a tissue may be deformed any number of times
-//! between two ticks, and its own history ends after a few. A new revision costs a pass over its vertices. Those positions
-//! are not always of a revision: where tissues leave the proxy no room they are as far off as it takes (`giving_way`).
+//! between two ticks, and the tissue's own history ends after a few. A new revision costs a pass over its vertices. The
+//! kept positions are not always those of a revision: tissues that leave the proxy no feasible pose are displaced by as
+//! much as it takes (`giving_way`).
 
 use glam::{DVec3, Vec3};
 
@@ -14,7 +15,7 @@ use super::{
 use crate::geometry::{Aabb, TriangleId, tolerance::SINGLE_LENGTH_COVER};
 use crate::scene::{Revision, RevisionGuard, TissueId};
 
-/// Of positions that no revision has.
+/// Revision number of positions that no revision has.
 const NO_REVISION: u64 = u64::MAX;
 
 /// A tissue as it was seen last.
@@ -24,20 +25,20 @@ pub(super) struct SeenTissue {
     geometry_revision: u64,
     topology_revision: u64,
     positions: Vec<Vec3>,
-    /// Where it moves to while it gives way; empty when that is where the newest revision has it.
+    /// Positions to move to while the tissue gives way; empty if they are those of the newest revision.
     goal: Vec<Vec3>,
-    /// No vertex moves farther from the positions to the goal, metres.
+    /// Upper bound of the motion of any vertex from the positions to the goal, metres.
     displacement_m: f64,
-    /// While it gives way: no vertex is farther from where the newest revision has it, metres.
+    /// While the tissue gives way: upper bound of the distance of any vertex from the newest revision, metres.
     off_m: f64,
-    /// How fast it moves from revision to revision.
+    /// Velocity of the tissue from revision to revision.
     pub(super) velocity: TissueVelocity,
-    /// It has no say at all, until the proxy is outside it once.
+    /// None of the tissue constrains the proxy, until the proxy is outside it once.
     pub(super) is_embedding: bool,
-    /// Its triangles that were put through the proxy, ascending: with what is about them they have no say, until the proxy
-    /// is outside it once.
+    /// Triangles that were placed through the proxy, ascending: they and the tissue about them do not constrain the
+    /// proxy, until the proxy is outside the tissue once.
     pub(super) put_through: Vec<TriangleId>,
-    /// It was added since the last tick: it may have been put through the proxy.
+    /// The tissue was added since the last tick: it may have been placed through the proxy.
     pub(super) is_new: bool,
 }
 
@@ -60,13 +61,13 @@ impl SeenTissue {
         seen
     }
 
-    /// Finds out how far it has moved.
+    /// Measures how far the tissue has moved.
     fn look(&mut self, revision: &Revision, dt_s: f64) {
         self.aim_at_newest(revision);
         self.velocity.look(revision, self.displacement_m, dt_s);
     }
 
-    /// It moves to where the newest revision has it.
+    /// Aims the motion at the newest revision.
     pub(super) fn aim_at_newest(&mut self, revision: &Revision) {
         self.goal.clear();
         self.displacement_m = 0.0;
@@ -75,8 +76,8 @@ impl SeenTissue {
         }
     }
 
-    /// It moves to beside where the newest revision has it, as far as the contacts that push it are violated: every
-    /// vertex in a box, and those of triangles `near` the proxy.
+    /// Aims the motion at the newest revision, displaced as far as the contacts that push the tissue are violated:
+    /// every vertex in a box, and those of triangles `near` the proxy.
     pub(super) fn aim_beside_newest(
         &mut self,
         revision: &Revision,
@@ -103,7 +104,7 @@ impl SeenTissue {
         self.geometry_revision = NO_REVISION;
     }
 
-    /// As the newest revision has it.
+    /// Returns the tissue at its newest revision.
     pub(super) fn newest<'a>(&'a self, revision: &'a Revision) -> TissueView<'a> {
         TissueView {
             put_through: &self.put_through,
@@ -111,7 +112,7 @@ impl SeenTissue {
         }
     }
 
-    /// As it was seen last.
+    /// Returns the tissue as it was last seen.
     pub(super) fn as_seen<'a>(&'a self, revision: &'a Revision) -> TissueView<'a> {
         self.at(0.0, revision)
     }
@@ -134,28 +135,28 @@ impl SeenTissue {
         }
     }
 
-    /// The proxy sees it beside where it is, for want of room.
+    /// Returns true if the proxy sees the tissue displaced from its newest revision, for want of room.
     pub(super) fn gives_way(&self) -> bool {
         !self.goal.is_empty()
     }
 
-    /// It has no say, or part of it has none: the proxy is inside it.
+    /// Returns true if the tissue, or part of it, does not constrain the proxy: the proxy is inside it.
     pub(super) fn embeds(&self) -> bool {
         self.is_embedding || !self.put_through.is_empty()
     }
 
-    /// It has its say, all of it.
+    /// Lets all of the tissue constrain the proxy.
     pub(super) fn set_free(&mut self) {
         self.is_embedding = false;
         self.put_through.clear();
     }
 
-    /// It is not where the newest revision has it, as far as the proxy sees it.
+    /// Returns true if the proxy does not see the tissue at its newest revision.
     pub(super) fn has_moved(&self) -> bool {
         self.displacement_m > 0.0 || !self.goal.is_empty()
     }
 
-    /// It was where `see` moves its vertices to, and moves from there to where it is.
+    /// Moves the seen positions by `see`: the tissue moves from there to its newest revision.
     pub(super) fn see(&mut self, revision: &Revision, see: impl FnOnce(&mut [Vec3])) {
         let newest = revision.surface.mesh().positions();
         self.positions.clear();
@@ -165,7 +166,7 @@ impl SeenTissue {
         self.aim_at_newest(revision);
     }
 
-    /// Remembers it as it was at a time of its motion, where that ended.
+    /// Stores the positions at a time of the tissue's motion, which ended there.
     fn stay_at(&mut self, time: f64, revision: &Revision) {
         let newest = revision.surface.mesh().positions();
         let goal = if self.goal.is_empty() { newest } else { &self.goal };
@@ -177,11 +178,11 @@ impl SeenTissue {
                 *seen = seen.as_dvec3().lerp(goal.as_dvec3(), time).as_vec3();
             }
         }
-        // Of no revision: the next tick looks how far it has yet to go.
+        // Belongs to no revision: the next tick measures how far the tissue has yet to go.
         self.geometry_revision = NO_REVISION;
     }
 
-    /// Stands where it has come to, which is where the newest revision has it unless it gives way.
+    /// Stores the positions that the tissue has come to, which are the newest revision's unless it gives way.
     fn stand(&mut self, revision: &Revision) {
         let newest = revision.surface.mesh().positions();
         self.off_m = farthest(&self.positions, newest);
@@ -194,7 +195,7 @@ impl SeenTissue {
         }
     }
 
-    /// Remembers it as it is now.
+    /// Stores the newest positions.
     pub(super) fn take(&mut self, revision: &Revision) {
         let now = revision.surface.mesh().positions();
         let is_same = self.geometry_revision == revision.geometry_revision
@@ -214,13 +215,13 @@ fn is_in(about: &Aabb, p: Vec3) -> bool {
     p.cmpge(about.min).all() && p.cmple(about.max).all()
 }
 
-/// No vertex is farther from one place to the other, metres.
+/// Upper bound of the distance of any vertex between two sets of positions, metres.
 fn farthest(from: &[Vec3], to: &[Vec3]) -> f64 {
     let squared = from.iter().zip(to).map(|(a, b)| a.distance_squared(*b));
     f64::from(squared.fold(0.0, f32::max).sqrt()) * SINGLE_LENGTH_COVER
 }
 
-/// Brings what was seen in line with the tissues of a tick: one for each, in their order. `dt_s`: since the last tick.
+/// Matches the seen tissues to those of a tick: one for each, in their order. `dt_s`: seconds since the last tick.
 pub(super) fn follow(seen: &mut Vec<SeenTissue>, tissues: &[(TissueId, RevisionGuard)], dt_s: f64) {
     seen.retain(|s| tissues.iter().any(|(id, _)| *id == s.id));
     for (place, (id, revision)) in tissues.iter().enumerate() {
@@ -233,28 +234,28 @@ pub(super) fn follow(seen: &mut Vec<SeenTissue>, tissues: &[(TissueId, RevisionG
     debug_assert_eq!(seen.len(), tissues.len(), "a tissue for each seen one");
 }
 
-/// Remembers all tissues as they are now.
+/// Stores the newest positions of all tissues.
 pub(super) fn take_all(seen: &mut [SeenTissue], tissues: &[(TissueId, RevisionGuard)]) {
     for (seen, (_, revision)) in seen.iter_mut().zip(tissues) {
         seen.take(revision);
     }
 }
 
-/// Remembers all tissues as they are now, but for those that give way.
+/// Stores the newest positions of all tissues that do not give way.
 pub(super) fn take_arrived(seen: &mut [SeenTissue], tissues: &[(TissueId, RevisionGuard)]) {
     for (seen, (_, revision)) in seen.iter_mut().zip(tissues).filter(|(s, _)| s.goal.is_empty()) {
         seen.take(revision);
     }
 }
 
-/// Remembers all tissues where they have come to.
+/// Stores the positions that all tissues have come to.
 pub(super) fn stand_all(seen: &mut [SeenTissue], tissues: &[(TissueId, RevisionGuard)]) {
     for (seen, (_, revision)) in seen.iter_mut().zip(tissues).filter(|(s, _)| s.has_moved()) {
         seen.stand(revision);
     }
 }
 
-/// Remembers all tissues as they were at a time of their motion.
+/// Stores the positions of all tissues at a time of their motion.
 pub(super) fn stay_all_at(
     seen: &mut [SeenTissue],
     tissues: &[(TissueId, RevisionGuard)],
@@ -265,8 +266,8 @@ pub(super) fn stay_all_at(
     }
 }
 
-/// Takes all their say from tissues that have part of it, where more is near than a search may hold. True when there are
-/// any.
+/// Excludes tissues that constrain the proxy only in part from its constraints, for when more is near than a search may
+/// hold. Returns true if there are any.
 pub(super) fn embed_wholly(seen: &mut [SeenTissue]) -> bool {
     let mut found = false;
     for seen in seen.iter_mut().filter(|s| !s.put_through.is_empty()) {
@@ -281,12 +282,12 @@ pub(super) fn embed_wholly(seen: &mut [SeenTissue]) -> bool {
 pub(super) struct TissuesInMotion<'a> {
     pub(super) tissues: &'a [(TissueId, RevisionGuard)],
     pub(super) seen: &'a [SeenTissue],
-    /// 0 as seen last, 1 as they are now.
+    /// Time of the motion: 0 as last seen, 1 as the tissues are now.
     pub(super) time: f64,
 }
 
 impl<'a> TissuesInMotion<'a> {
-    /// With their places; those that embed the proxy are left out.
+    /// Returns the tissues with their indices, without those that embed the proxy.
     pub(super) fn views(&self) -> impl Iterator<Item = (usize, TissueView<'a>)> + use<'a> {
         let this = *self;
         let has_say = move |place: &usize| !this.seen[*place].is_embedding;
@@ -297,23 +298,23 @@ impl<'a> TissuesInMotion<'a> {
         self.seen[place].at(self.time, &self.tissues[place].1)
     }
 
-    /// The topology revision of a tissue.
+    /// Returns the topology revision of a tissue.
     pub(super) fn topology(&self, place: usize) -> u64 {
         self.tissues[place].1.topology_revision
     }
 
-    /// No tissue with a say moves faster, m/s.
+    /// Upper bound of the speed of tissues that constrain the proxy, m/s.
     pub(super) fn speed_max(&self) -> f64 {
         let with_say = self.seen.iter().filter(|s| !s.is_embedding);
         with_say.map(|s| s.velocity.speed_m_s).fold(0.0, f64::max)
     }
 
-    /// Of a vertex of a tissue, m/s.
+    /// Velocity of a vertex of a tissue, m/s.
     pub(super) fn velocity(&self, place: usize, v: u32) -> DVec3 {
         self.seen[place].velocity.of(&self.tissues[place].1, v)
     }
 
-    /// No vertex of a tissue with a say moves farther from time 0 to 1, metres.
+    /// Upper bound of the motion of any vertex of tissues that constrain the proxy, from time 0 to 1, metres.
     pub(super) fn displacement_max(&self) -> f64 {
         let with_say = self.seen.iter().filter(|s| !s.is_embedding);
         with_say.map(|s| s.displacement_m).fold(0.0, f64::max)

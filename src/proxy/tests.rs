@@ -1,4 +1,4 @@
-//! How far searches go on after a tick's deadline, counted in steps instead of time.
+//! Tests how far searches go on after a tick's deadline, counted in steps instead of time.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use crate::{
     time_left::{STEPS, TimeLeft},
 };
 
-/// Steps that follow a deadline at most. A step is a node of a tree, a pair of triangles or a triangle of a ring: 10 ns
-/// to 2 us.
+/// Maximum steps after a deadline. A step is a node of a tree, a pair of triangles or a triangle of a ring: 10 ns to 2
+/// us.
 const STEPS_MAX: u64 = 2_000;
-/// Steps that a tick has, in turn: a millisecond has some 10,000.
+/// Steps that each tick has, in turn: a millisecond has some 10,000.
 const BUDGETS: [u64; 7] = [0, 20, 200, 1_000, 5_000, 20_000, 3];
 const TICKS: u32 = 28;
-/// What truth and a late answer may differ by, metres: the tolerance of a coarse field.
+/// Tolerance between truth and a late answer, metres: that of a coarse field.
 const TOLERANCE_M: f64 = 1e-3;
 
 fn loaded(data: MeshData) -> LoadedMesh {
@@ -46,7 +46,7 @@ fn crowd(n: u32, size: f64, same: bool) -> MeshData {
     MeshData { positions, triangles: (0..n).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect() }
 }
 
-/// A scene, and where its surface is met from above, metres.
+/// Scenes, each with the height at which its surface is met from above, metres.
 fn scenes() -> [(&'static str, MeshData, f64); 5] {
     [
         ("ball", shapes::sphere(0.05, 30), 0.05),
@@ -92,7 +92,7 @@ impl Stage {
         Stage { session: session.expect("options"), scene, tool, sequence: 0 }
     }
 
-    /// Steps that followed the deadline of a tick.
+    /// Answers a tick and returns the steps that followed its deadline.
     fn tick(&mut self, pose: &ToolPose, budget: u64) -> u64 {
         self.sequence += 1;
         let clock = || STEPS.get();
@@ -105,7 +105,7 @@ impl Stage {
         clock().saturating_sub(until)
     }
 
-    /// What a loop without memory and deadline answers where the last tick was answered.
+    /// Returns the answer of a loop without memory and deadline at the poses of the last answer.
     fn truth(&self, pose: &ToolPose) -> TickAnswer {
         let mut pose = pose.clone();
         if let Some(rendering) = self.session.renderings().next() {
@@ -122,7 +122,7 @@ fn options_of_ticks() -> TickOptions {
     TickOptions { triangle_pairs: true, link_pairs: true, ..TickOptions::default() }
 }
 
-/// Down to the surface, into it, aside and out.
+/// Poses that go down to the surface, into it, aside and out.
 fn pose(tool: &Tool, tick: u32, surface_m: f64) -> ToolPose {
     let t = f64::from(tick) / f64::from(TICKS);
     let height = surface_m + 0.01 + 0.02 * (1.0 - 4.0 * t).abs().min(1.0) - 0.004;
@@ -142,7 +142,7 @@ fn least_m<T>(distance: &Distance<T>, of: impl Fn(&T) -> f64) -> f64 {
     }
 }
 
-/// Nothing is told to be farther than it is, nor nearer where it is told exactly.
+/// Asserts that no distance is reported greater than it is, nor less if it is reported as exact.
 fn assert_sound(late: &LinkAnswer, truth: &LinkAnswer, about: &str) {
     let true_m = least_m(&truth.distance, |d| d.signed_distance_m);
     let bound_m = late.lower_bound_m.min(true_m);
@@ -160,7 +160,7 @@ fn assert_sound(late: &LinkAnswer, truth: &LinkAnswer, about: &str) {
     }
 }
 
-/// Whatever a tissue is like, a tick ends a stated number of steps after its deadline, and what it answers then is sound.
+/// A tick ends a stated number of steps after its deadline, whatever the tissue is like, and its answer is sound.
 #[test]
 fn ticks_end_soon_after_their_deadline() {
     for (name, tissue, surface_m) in scenes() {
@@ -196,7 +196,7 @@ fn ticks_end_soon_after_their_deadline() {
     }
 }
 
-/// A hand whose proxy has no time to come along is given the force of the last tick that was in time.
+/// A tick whose proxy has no time to come along sends the force of the last tick that was in time.
 #[test]
 fn a_late_tick_holds_the_force_of_the_last_one() {
     let links = vec![shapes::sphere(0.003, 16)];
@@ -258,14 +258,14 @@ fn plate(cells: u32, size: f64) -> MeshData {
     data
 }
 
-/// Of a rendered tool under a budget.
+/// A rendered tool under a budget.
 struct Budgeted {
     name: &'static str,
     tissue: MeshData,
     links: Vec<MeshData>,
-    /// Where it touches, metres.
+    /// Height at which the tool touches, metres.
     surface_m: f64,
-    /// So much is near that it gets on by little: how near the tissue it comes, metres, and whether it slips.
+    /// Set if so much is near that the tool gets on by little: how near the tissue it comes, metres, and if it slips.
     crowded: Option<(f64, bool)>,
 }
 
@@ -292,8 +292,8 @@ fn budgeted() -> Vec<Budgeted> {
     ]
 }
 
-/// Ticks of a hundred microseconds, of which a millisecond has ten, get on: a tool that presses and slips, and tissue that is
-/// dented below it, are followed to the end, if only over many ticks.
+/// Ticks of a hundred microseconds, of which a millisecond has ten, make progress: a tool that presses and slips, and
+/// tissue that is dented below it, are followed to the end, if only over many ticks.
 #[test]
 fn ticks_get_on_under_any_budget() {
     for Budgeted { name, tissue, links, surface_m, crowded } in budgeted() {

@@ -6,7 +6,7 @@ use super::rendering::{ProxyContact, TissueLoad};
 use crate::coupling::quadratic_programme::ROWS_MAX;
 use crate::scene::{RevisionGuard, TissueId};
 
-/// The loads of one tick, and room for those of the next.
+/// The loads of one tick, with buffers for the next.
 #[derive(Debug)]
 pub(super) struct LoadRoom {
     spread: Vec<(TissueId, u32, DVec3)>,
@@ -14,13 +14,13 @@ pub(super) struct LoadRoom {
 }
 
 impl LoadRoom {
-    /// With room for the contacts of a programme.
+    /// Allocates for the contacts of a programme.
     pub(super) fn new() -> LoadRoom {
         LoadRoom { spread: Vec::with_capacity(3 * ROWS_MAX), spare: Vec::new() }
     }
 
-    /// Fills `loads` with minus the force of each contact at its triangle's vertices, by the weights of its point: force
-    /// and moment are those of the contact. `weights`: of each contact. Forbidden regions bear none.
+    /// Fills `loads` with minus the force of each contact at its triangle's vertices, by the weights of its point:
+    /// force and moment are those of the contact. `weights`: weights of each contact. Forbidden regions carry no load.
     pub(super) fn fill(
         &mut self,
         contacts: &[ProxyContact],
@@ -37,7 +37,7 @@ impl LoadRoom {
             if contact.force_n == DVec3::ZERO || contact.is_forbidden {
                 continue;
             }
-            // A contact that outlived its triangle, on a late tick, has no vertices to bear it.
+            // A contact that outlived its triangle, on a late tick, has no vertices to carry its load.
             let Some(vertices) = revision.surface.mesh().get(contact.triangle) else { continue };
             for (v, w) in vertices.into_iter().zip(weights.to_array()) {
                 if w > 0.0 {

@@ -1,31 +1,31 @@
-//! How fast a tissue moves from revision to revision: what a local model extrapolates by.
+//! Velocity of a tissue from revision to revision, by which a local model extrapolates.
 
 use glam::DVec3;
 
 use crate::scene::Revision;
 
-/// The time from revision to revision is the median of so many: a step that arrives late, and the next one at once
+/// Number of intervals whose median is the time between revisions: a step that arrives late, and the next one at once
 /// after it, make the tissue neither slow nor fast.
 const INTERVALS_KEPT: usize = 5;
-/// Two revisions nearer to each other than this, seconds, count as so far apart: a burst of deformations is no speed.
+/// Least time between two revisions, seconds: a burst of deformations is no speed.
 const INTERVAL_S_MIN: f64 = 0.001;
-/// After so many intervals without a new revision the tissue counts as at rest.
+/// Number of intervals without a new revision after which the tissue counts as at rest.
 const INTERVALS_MAX: f64 = 2.0;
 const NS_PER_S: f64 = 1e9;
 
-/// Between the last two revisions that were seen.
+/// Velocity between the last two revisions that were seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TissueVelocity {
     from_revision: u64,
     to_revision: u64,
     published_ns: u64,
-    /// From one revision to the next, seconds, the oldest overwritten first; of them, how many there have been.
+    /// Times from one revision to the next, seconds, the oldest overwritten first, and how many there have been.
     intervals_s: [f64; INTERVALS_KEPT],
     n_intervals: usize,
-    /// From `from_revision` to `to_revision`, at the usual pace.
+    /// Time from `from_revision` to `to_revision` at the usual pace.
     interval_s: f64,
     since_s: f64,
-    /// No vertex is faster, m/s; 0 at rest.
+    /// Upper bound of the speed of any vertex, m/s; 0 at rest.
     pub(super) speed_m_s: f64,
 }
 
@@ -43,7 +43,8 @@ impl TissueVelocity {
         }
     }
 
-    /// `displacement_m`: no vertex has moved farther since it was looked at last, `dt_s` seconds ago.
+    /// Updates the velocity. `displacement_m`: upper bound of any vertex's motion since the last call, `dt_s` seconds
+    /// ago.
     pub(super) fn look(&mut self, revision: &Revision, displacement_m: f64, dt_s: f64) {
         if revision.geometry_revision == self.to_revision {
             self.since_s += dt_s;
@@ -56,18 +57,18 @@ impl TissueVelocity {
         let n_revisions = revision.geometry_revision.saturating_sub(self.to_revision).max(1) as f64;
         self.intervals_s[self.n_intervals % INTERVALS_KEPT] = passed_s / n_revisions;
         self.n_intervals += 1;
-        // After a rest nobody knows when it began to move: it counts as if it had all along, or at the pace from before.
+        // The begin of a motion after a rest is unknown: it counts as moving all along, or at the pace from before.
         self.interval_s = (self.usual_interval_s() * n_revisions).max(INTERVAL_S_MIN);
         self.from_revision = self.to_revision;
         self.to_revision = revision.geometry_revision;
         self.published_ns = revision.published_ns;
         self.since_s = 0.0;
-        // So many revisions ago that the tissue does not remember: a proxy does, of all vertices together.
+        // If the tissue does not remember a revision that old, the proxy does, for all vertices together.
         let moved_m = revision.displacement_since(self.from_revision).unwrap_or(displacement_m);
         self.speed_m_s = moved_m / self.interval_s;
     }
 
-    /// The median of those that are known; of an even number, the longer of the two in the middle.
+    /// Returns the median of the known intervals; of an even number, the longer of the two in the middle.
     fn usual_interval_s(&self) -> f64 {
         let mut known = self.intervals_s;
         let known = &mut known[..self.n_intervals.min(INTERVALS_KEPT)];
@@ -75,7 +76,7 @@ impl TissueVelocity {
         known[known.len() / 2]
     }
 
-    /// Of a vertex, m/s; zero where that is not remembered, and no more than the speed is known then.
+    /// Velocity of a vertex, m/s; zero if its motion is not remembered, in which case only the speed is known.
     pub(super) fn of(&self, revision: &Revision, v: u32) -> DVec3 {
         if self.speed_m_s == 0.0 {
             return DVec3::ZERO;

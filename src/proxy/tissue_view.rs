@@ -1,5 +1,5 @@
-//! A tissue between the positions that a proxy last saw and those that it moves to: of its newest revision, or beside
-//! them where it gives way to the proxy.
+//! A tissue between the positions that a proxy last saw and those that it moves to: the newest revision's, or displaced
+//! from them if the tissue gives way to the proxy.
 
 use glam::{DVec3, Vec3};
 
@@ -11,32 +11,32 @@ use crate::surface::Surface;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TissueView<'a> {
     pub(super) id: TissueId,
-    /// Of the newest revision.
+    /// Surface of the newest revision.
     pub(super) surface: &'a Surface,
-    /// Where the vertices were, those of a later cut left out.
+    /// Positions last seen, without vertices of a later cut.
     pub(super) seen: &'a [Vec3],
-    /// Where they go; empty when that is where the newest revision has them.
+    /// Positions to move to; empty if they are those of the newest revision.
     pub(super) goal: &'a [Vec3],
-    /// 0 at the positions seen, 1 at the goal.
+    /// Time of the motion: 0 at the positions seen, 1 at the goal.
     pub(super) time: f64,
-    /// No vertex is farther from where the newest revision has it, metres.
+    /// Upper bound of the distance of any vertex from the newest revision, metres.
     pub(super) slack_m: f64,
-    /// Triangles that were put through the proxy, ascending: with what is about them they have no say.
+    /// Triangles that were placed through the proxy, ascending: they and the tissue about them do not constrain it.
     pub(super) put_through: &'a [TriangleId],
 }
 
 impl<'a> TissueView<'a> {
-    /// As it is now.
+    /// Returns a tissue as it is now.
     pub(super) fn newest(id: TissueId, surface: &'a Surface) -> TissueView<'a> {
         TissueView { id, surface, seen: &[], goal: &[], time: 1.0, slack_m: 0.0, put_through: &[] }
     }
 
-    /// Where a vertex is.
+    /// Position of a vertex.
     pub(super) fn vertex(&self, v: u32) -> DVec3 {
         self.vertex_at(v, self.time)
     }
 
-    /// Where a vertex is at another time; one that was not seen yet is where it is put.
+    /// Position of a vertex at another time; a vertex that was not seen yet is at its newest position.
     pub(super) fn vertex_at(&self, v: u32, time: f64) -> DVec3 {
         let newest = || self.surface.mesh().position(v);
         let goal = self.goal.get(v as usize).map_or_else(newest, |goal| goal.as_dvec3());
@@ -46,8 +46,8 @@ impl<'a> TissueView<'a> {
         }
     }
 
-    /// The vertex that stands for `v` and all that seams join it with here: a seam that closes in this motion is open until
-    /// then.
+    /// Returns the vertex that stands for `v` and all vertices that seams join it with here: a seam that closes in this
+    /// motion is open until it has closed.
     pub(super) fn joined(&self, v: u32) -> u32 {
         let least = self.surface.mesh().joined(v);
         if least == v || self.vertex(least) == self.vertex(v) { least } else { v }

@@ -1,7 +1,7 @@
-//! One rendered tool: its proxy from tick to tick, and what is answered of it.
+//! One rendered tool: its proxy from tick to tick, and the answers about it.
 //!
-//! The wrench is that of a virtual coupling (Colgate, Stanley, Brown, "Issues in the haptic display of tool use", 1995):
-//! a spring from the device to the proxy, and another against the turn between them.
+//! The wrench is that of a virtual coupling (Colgate, Stanley, Brown, "Issues in the haptic display of tool use",
+//! 1995): a spring from the device to the proxy, and another against the rotation between them.
 
 use std::sync::Arc;
 
@@ -37,12 +37,12 @@ use crate::scene::{
 };
 use crate::time_left::{TimeLeft, uncounted};
 
-/// Coalesced poses that are kept; of more, every second one is.
+/// Maximum coalesced poses that are kept; of more, every second one is kept.
 const WAYPOINTS_MAX: usize = 64;
-/// Rates of force and torque count for no longer than this between two answers, seconds: after a pause the device may be
-/// anywhere, and the force has to rise as slowly as ever. Twenty ticks at 1 kHz.
+/// Maximum time between two answers that counts for the rates of force and torque, seconds: after a pause the device
+/// may be anywhere, and the force has to rise as slowly as ever. Twenty ticks at 1 kHz.
 const STEP_S_MAX: f64 = 0.02;
-/// For so long they count where a force begins at zero, seconds: one tick at 1 kHz.
+/// Time that counts for the rates when a force begins at zero, seconds: one tick at 1 kHz.
 const FIRST_STEP_S: f64 = 0.001;
 
 /// A rendered tool. Its proxy never enters tissue, and follows the device as far as tissue lets it.
@@ -50,27 +50,27 @@ pub struct ToolProxy {
     tool: Arc<Tool>,
     options: RenderOptions,
     god_object: GodObject,
-    /// Where the device was put, and the poses it went by since the last tick.
+    /// Pose to which the device was teleported, and the poses that it went by since the last tick.
     begin_at: Option<Posture>,
     waypoints: Vec<Posture>,
     has_begun: bool,
-    /// In the last tick the device was put somewhere: nothing lies between.
+    /// The device was teleported in the last tick: nothing lies between.
     was_put: bool,
-    /// In the last tick every tissue had its say all the way.
+    /// In the last tick every tissue constrained the proxy all the way.
     has_met_nothing: bool,
     seen: Vec<SeenTissue>,
     memory: ContactMemory,
     sent: Wrench,
-    /// Since a pause in which the hand has let go.
+    /// Limits the force after a pause in which the hand has let go.
     ramp: Option<ForceRamp>,
     wanted: Wrench,
     grasps: Grasps,
     loads: LoadRoom,
     weights: Vec<DVec3>,
-    /// Of the contacts of this tick.
+    /// Ids of the contacts of this tick.
     ids: Vec<(ContactKey, u64)>,
     planes: Vec<ContactPlane>,
-    /// Room for a local model, while none is answered.
+    /// Buffer of a local model while none is answered.
     spare_model: Option<Box<LocalModel>>,
     rendering: Rendering,
 }
@@ -78,27 +78,28 @@ pub struct ToolProxy {
 /// The part of a tick that all rendered tools share.
 #[derive(Clone, Copy)]
 pub struct ProxyTick<'a> {
-    /// Of the client's tick.
+    /// Sequence of the client's tick.
     pub sequence: u64,
-    /// When the tick began, nanoseconds of the caller's monotonic clock.
+    /// Time at which the tick began, nanoseconds of the caller's monotonic clock.
     pub now_ns: u64,
-    /// The newest revisions, ordered by id.
+    /// Newest revisions of the tissues, ordered by id.
     pub tissues: TickTissues<'a>,
-    /// Tissues that bear no load.
+    /// Tissues that carry no load.
     pub forbidden: &'a [TissueId],
-    /// Since the last tick, seconds, >= 0.
+    /// Time since the last tick, seconds, >= 0.
     pub dt_s: f64,
-    /// The time to draw the proxies.
+    /// Time to move the proxies.
     pub deadline_to_draw: &'a TimeLeft<'a>,
-    /// The whole time, with that for local models, which come after.
+    /// Time of the whole tick, with that for local models, which come after the proxies.
     pub deadline: &'a TimeLeft<'a>,
 }
 
 impl ToolProxy {
-    /// A proxy that begins where the first tick poses the tool.
+    /// Creates a proxy that begins where the first tick poses the tool.
     ///
     /// # Errors
-    /// As [`RenderOptions::check`].
+    ///
+    /// Returns the errors of [`RenderOptions::check`].
     pub fn new(tool: Arc<Tool>, options: RenderOptions) -> Result<ToolProxy, RenderError> {
         options.check(&tool)?;
         let rendering = Rendering {
@@ -140,8 +141,8 @@ impl ToolProxy {
         })
     }
 
-    /// The same from its beginning, for a tick that left it half changed; contact ids are not used again, and the force
-    /// goes on from what was sent.
+    /// Returns the proxy from its beginning, for a tick that left it half changed; contact ids are not used again, and
+    /// the force continues from the one sent last.
     pub fn restarted(&self) -> ToolProxy {
         let fresh = ToolProxy::new(Arc::clone(&self.tool), self.options.clone());
         let mut fresh = fresh.expect("options that were checked");
@@ -150,14 +151,15 @@ impl ToolProxy {
         fresh
     }
 
-    /// Stands, before its first tick, where another proxy of the tool stood: every tissue is as one that was added about it.
+    /// Starts the proxy, before its first tick, where another proxy of the tool stood: every tissue counts as added
+    /// about it.
     pub(super) fn go_on_from(&mut self, proxy: &ToolPose) {
         self.has_begun = true;
         self.ramp = Some(ForceRamp::from(&self.sent));
         self.god_object.put(Posture::of(&self.tool, proxy));
     }
 
-    /// Puts the tool of a pose where the proxy is, but for its cutting links, which stay where the device has them.
+    /// Moves the tool of a pose to the proxy, except for its cutting links, which stay where the device has them.
     pub(super) fn place(&self, device: &ToolPose, pose: &mut ToolPose) {
         let proxy = &self.god_object.posture;
         pose.scene_from_tool = proxy.scene_from_tool;
@@ -170,14 +172,14 @@ impl ToolProxy {
         }
     }
 
-    /// Whether a link came to where it is by continuous collision with every tissue, in a way that is not the straight
-    /// one between two ticks: a sweep of that would meet what the proxy went round.
+    /// Returns true if a link came to where it is by continuous collision with every tissue, on a path that is not the
+    /// straight one between two ticks: a sweep of the straight path would meet tissue that the proxy went round.
     pub(super) fn has_met_nothing(&self, link: usize) -> bool {
         self.has_met_nothing && self.god_object.constrained().contains(&link)
     }
 
-    /// Gives every pair of triangles of a tissue and a link that are within some distance of each other where the proxy
-    /// is, and how far apart they are, metres. Returns that distance; `None` where it is not known.
+    /// Calls `visit` with every pair of triangles of a tissue and a link within some distance of each other at the
+    /// proxy's pose, and with the pair's distance, metres. Returns that distance; `None` if it is not known.
     pub(super) fn each_near_pair(
         &self,
         link: usize,
@@ -197,7 +199,7 @@ impl ToolProxy {
         Some(within)
     }
 
-    /// A local model without contacts is complete as far as all is free: `links` are the tick's, where the proxy is.
+    /// Extends a local model without contacts to the free space: `links` are the tick's, at the proxy's pose.
     pub(super) fn widen(&mut self, links: &[LinkAnswer]) {
         let is_embedded = self.rendering.state == RenderState::Embedded;
         let Some(model) = &mut self.rendering.local_model else { return };
@@ -207,21 +209,21 @@ impl ToolProxy {
         let constrained = self.god_object.constrained();
         let own = links.iter().filter(|l| l.tool == self.tool.id && constrained.contains(&l.link));
         let free_m = own.map(|l| l.lower_bound_m).reduce(f64::min);
-        // Of links that cut there is no tissue to be found.
+        // Links that cut find no tissue.
         model.widen(free_m.unwrap_or(0.0));
     }
 
-    /// The options that it was made with.
+    /// Returns the options of the proxy.
     pub fn options(&self) -> &RenderOptions {
         &self.options
     }
 
-    /// What was sent last.
+    /// Returns the rendering sent last.
     pub fn rendering(&self) -> &Rendering {
         &self.rendering
     }
 
-    /// Takes a pose that a newer one coalesced: the device went by it. The proxy will be drawn there first.
+    /// Takes a pose that a newer one coalesced: the device went by it, so the proxy moves there first.
     pub fn coalesce(&mut self, pose: &ToolPose) {
         let posture = Posture::of(&self.tool, pose);
         if pose.teleport || !self.has_begun && self.begin_at.is_none() {
@@ -230,7 +232,7 @@ impl ToolProxy {
             return;
         }
         if self.waypoints.len() == WAYPOINTS_MAX {
-            // A client that sends 64 ticks while one is answered is far behind: the proxy takes a coarser way.
+            // A client that sends 64 ticks while one is answered is far behind: the proxy takes a coarser path.
             let mut place = 0;
             self.waypoints.retain(|_| {
                 place += 1;
@@ -240,8 +242,8 @@ impl ToolProxy {
         self.waypoints.push(posture);
     }
 
-    /// Draws the proxy to where the device is. What the hand is to feel of it is told by [`ToolProxy::send`]. Allocates
-    /// nothing once the buffers have grown.
+    /// Moves the proxy to where the device is. [`ToolProxy::send`] returns the force for the hand. Allocates nothing
+    /// once the buffers have grown.
     pub fn tick(&mut self, pose: &ToolPose, tick: &ProxyTick) {
         let ProxyTick { tissues, deadline_to_draw, .. } = *tick;
         self.coalesce(pose);
@@ -257,7 +259,7 @@ impl ToolProxy {
         let god_object = &mut self.god_object;
         for posture in &self.waypoints {
             last = Some(*posture);
-            // Late, it begins the next tick at the newest pose all the same: a way that is too long is cut short.
+            // A late proxy still begins the next tick towards the newest pose: a path that is too long is cut short.
             if drawn == HowFar::Arrived {
                 drawn = god_object.draw_to(posture, tissues, &mut self.seen, deadline_to_draw);
             }
@@ -273,9 +275,9 @@ impl ToolProxy {
         self.answer(&device, (followed, drawn), tick);
     }
 
-    /// The force of the last tick, as it is sent `since_s` seconds after the one before was: within its caps and rates.
+    /// Returns the force of the last tick, within its caps and rates, as sent `since_s` seconds after the one before.
     pub fn send(&mut self, since_s: f64) -> &Rendering {
-        // A hand that was told nothing for so long has let go: were it given the last force at once, it would be struck.
+        // A hand without a force for so long has let go: the last force, given at once, would strike it.
         let step_s = if since_s > FADE_S {
             self.sent = Wrench::default();
             self.ramp = Some(ForceRamp::from(&self.sent));
@@ -292,7 +294,7 @@ impl ToolProxy {
         &self.rendering
     }
 
-    /// The proxy is put where the device is: every tissue is as one that was added about it.
+    /// Teleports the proxy to where the device is: every tissue counts as added about it.
     fn begin(&mut self, posture: Posture, tick: &ProxyTick) {
         self.has_begun = true;
         self.god_object.put(posture);
@@ -305,7 +307,8 @@ impl ToolProxy {
         });
     }
 
-    /// Where tissues were added about the proxy they have no say. What a cut put through it is found where it is followed.
+    /// Stops tissues that were added about the proxy from constraining it. Tissue that a cut placed through it is found
+    /// while it is followed.
     fn look_at_new(&mut self, tick: &ProxyTick) {
         let around = self.god_object.around();
         for (place, seen) in self.seen.iter_mut().enumerate() {
@@ -315,7 +318,7 @@ impl ToolProxy {
         }
     }
 
-    /// False when the deadline came before the tissues were where they are.
+    /// Returns false if the deadline passed before the tissues were where they are.
     fn follow_tissues(&mut self, tick: &ProxyTick) -> bool {
         let (tissues, seen) = (tick.tissues, &mut self.seen);
         let followed = self.god_object.follow_tissues(tissues, seen, tick.deadline_to_draw);
@@ -327,8 +330,8 @@ impl ToolProxy {
         true
     }
 
-    /// A tissue has its say again once the proxy is outside it, which takes what is left of the whole tick: were it of
-    /// the time to draw, a proxy that always takes that would never come free.
+    /// Lets a tissue constrain the proxy again once the proxy is outside it. The test takes what is left of the whole
+    /// tick: within the time to move the proxies, a proxy that always takes that time would never come free.
     fn free_what_is_outside(&mut self, tick: &ProxyTick) {
         let mut is_free = false;
         let around = self.god_object.around();
@@ -353,8 +356,8 @@ impl ToolProxy {
             let (proxy, device) = (&posture.tool_from_link[i], &device.tool_from_link[i]);
             self.rendering.link_lag_m[i] = link.displacement(proxy, device);
         }
-        // A proxy that has not arrived has surroundings all the same, and a servo draws its own from there; where
-        // tissue was not followed they are not known.
+        // A proxy that has not arrived has surroundings all the same, and a servo moves its own proxy from there; if
+        // tissue was not followed, the surroundings are not known.
         let margin_m = self.survey(followed, tick);
         self.name_contacts(margin_m.is_some());
         if drawn == HowFar::Late {
@@ -407,7 +410,7 @@ impl ToolProxy {
         }
     }
 
-    /// Looks about for a local model; `None` when there will be none. `followed`: every tissue is where the proxy knows it.
+    /// Searches for a local model; `None` if there will be none. `followed`: every tissue is where the proxy knows it.
     fn survey(&mut self, followed: bool, tick: &ProxyTick) -> Option<f64> {
         self.ids.clear();
         if !self.options.local_model {
@@ -420,7 +423,7 @@ impl ToolProxy {
         followed.then(|| self.god_object.survey(&motion, tick.deadline)).flatten()
     }
 
-    /// Gives the contacts their ids, those with a force first. `with_survey`: those of the survey get theirs too.
+    /// Gives the contacts their ids, those with a force first. `with_survey`: also those of the survey.
     fn name_contacts(&mut self, with_survey: bool) {
         let GodObject { contacts, forces, .. } = &self.god_object;
         self.memory.begin();
@@ -436,7 +439,7 @@ impl ToolProxy {
                 }
             }
         }
-        // A local model looks farther: what it alone has found has its ids too.
+        // A local model searches farther: contacts that it alone has found have their ids too.
         let surveyed: &[NearContact] = if with_survey { self.god_object.surveyed().1 } else { &[] };
         for is_known in [true, false] {
             for contact in surveyed {
@@ -449,7 +452,7 @@ impl ToolProxy {
         self.memory.end();
     }
 
-    /// The contacts in the order of their names, and the force that they are.
+    /// Lists the contacts in the order of their ids, and sums up their forces.
     fn list_contacts(&mut self, tick: &ProxyTick) {
         let GodObject { contacts, forces, posture, .. } = &self.god_object;
         let listed = &mut self.rendering.contacts;
@@ -476,16 +479,16 @@ impl ToolProxy {
                 force_n,
             });
             // K (x - x_d) = sum of lambda_i J_i at the programme's minimum: the condition of stationarity (Boyd and
-            // Vandenberghe, "Convex Optimization", 2004, (5.49)). So once the proxy has arrived the sum over the contacts
-            // is the coupling's wrench, k_t (x_p - x_d) and k_r log(R_p R_d^-1).
+            // Vandenberghe, "Convex Optimization", 2004, (5.49)). So once the proxy has arrived the sum over the
+            // contacts is the coupling's wrench, k_t (x_p - x_d) and k_r log(R_p R_d^-1).
             self.wanted.force += force_n;
             self.wanted.torque += (position - held).cross(force_n);
         }
     }
 
-    /// A late tick keeps the contacts and the force of the last tick that was in time: planes extrapolated over millimetres
-    /// give forces that no surface supports. Contacts on removed tissue are dropped, and the force is at most that of the
-    /// spring between the proxy and the device.
+    /// Keeps, in a late tick, the contacts and the force of the last tick that was in time: planes extrapolated over
+    /// millimetres give forces that no surface supports. Contacts on removed tissue are dropped, and the force is at
+    /// most that of the spring between the proxy and the device.
     fn hold_force(&mut self, device: &Posture, tick: &ProxyTick) {
         let (listed, weights) = (&mut self.rendering.contacts, &mut self.weights);
         let is_there = |c: &ProxyContact| {
@@ -514,8 +517,8 @@ impl ToolProxy {
         self.wanted.torque = self.wanted.torque.clamp_length_max(most);
     }
 
-    /// Panics unless no constrained link crosses a tissue that has a say, and nothing near is unlisted. O(triangles about
-    /// the proxy).
+    /// Panics unless no constrained link crosses a tissue that constrains the proxy, and nothing near is unlisted.
+    /// O(triangles about the proxy).
     pub fn assert_well_formed(&self, tick: &ProxyTick) {
         let posture = &self.god_object.posture;
         for (seen, (id, revision)) in self.seen.iter().zip(tick.tissues) {

@@ -1,10 +1,10 @@
-//! What replaying a recording has shown, for people.
+//! The result of a replay, for people.
 
 use std::fmt::Write;
 
 use crate::service::recording::replay::{ReplayReport, ReplayStop, SessionReplay};
 
-/// Some lines for the scene and for each loop.
+/// Returns some lines for the scene and for each loop.
 pub fn summary(report: &ReplayReport) -> String {
     let mut text = String::new();
     let mut line =

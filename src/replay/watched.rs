@@ -1,4 +1,4 @@
-//! A recording in the live view: played from its beginning for whoever opens the page.
+//! A recording in the live view, played from its beginning when somebody opens the page.
 
 use std::{
     io,
@@ -23,10 +23,10 @@ use crate::{
     store::FieldCache,
 };
 
-/// How often it is looked whether somebody watches.
+/// Interval of the checks for a viewer.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Why a recording cannot be watched.
+/// A recording cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchFailed {
     /// The system has no thread, or no signals.
@@ -38,15 +38,15 @@ pub enum WatchFailed {
     /// The server of the page failed.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// It cannot be replayed.
+    /// The recording cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
 }
 
-/// Serves the page and plays the recording in it, until Ctrl-C. Without a speed it takes the time that it took.
+/// Serves the page and plays the recording in it, until Ctrl-C. Without a speed it plays in real time.
 ///
 /// # Errors
-/// When there is nothing to play, or nowhere to serve.
+/// Returns an error if the recording cannot be replayed, or if the page cannot be served.
 pub fn watch(
     file: PathBuf,
     options: ReplayOptions,
@@ -69,7 +69,7 @@ pub fn watch(
     runtime.block_on(async {
         let mut interrupt = Interrupt::catch()?;
         let listeners = Listeners::bind(&config).await?;
-        // As the system has it, which is to choose where the port is 0.
+        // The bound address is the system's, which chooses the port if it is 0.
         let bound = listeners.metrics.as_ref().map(|page| page.local_addr()).transpose()?;
         let page = bound.unwrap_or(address);
         print(&format!("The recording is at http://{page}/view/ until Ctrl-C.\n"))?;
@@ -77,7 +77,7 @@ pub fn watch(
         let player = {
             let registry = Arc::clone(&registry);
             move || {
-                // An error: the server has ended, and so does the process.
+                // An error means that the server has ended, and so does the process.
                 let _ = failed.send(play(&registry, &file, &options, cache.as_ref()));
             }
         };
@@ -94,7 +94,7 @@ pub fn watch(
     })
 }
 
-/// Plays it whenever somebody has begun to watch since it was played last. Returns why it cannot be played.
+/// Plays the recording whenever somebody begins to watch after the last play. Returns the error of a failed replay.
 fn play(
     registry: &SceneRegistry,
     file: &Path,
@@ -112,7 +112,7 @@ fn play(
         match replay(file, options, cache) {
             Ok(report) => {
                 let again = "It is played again for whoever opens the page.\n";
-                // An error: it cannot be read here, and the page shows the recording all the same.
+                // An error means that nobody reads the summary here; the page shows the recording all the same.
                 let _ = print(&(summary(&report) + again));
             }
             Err(failed) => return failed,

@@ -1,4 +1,4 @@
-//! Signed distance of a point to tissues and links: the part that probes, queries and contacts share.
+//! Signed distance of a point to tissues and links, shared by probes, queries and contacts.
 
 use glam::DVec3;
 
@@ -13,7 +13,7 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// Signed distance to a link: within `max_distance` metres outside it, and at any depth inside. `None` also when the time
+/// Signed distance to a link: within `max_distance` metres outside it, and at any depth inside. Also `None` if the time
 /// is over before it is known.
 fn to_surface(
     link: &Surface,
@@ -27,8 +27,8 @@ fn to_surface(
     found.filter(|d| d.signed_distance <= max_distance)
 }
 
-/// Signed distance of a scene point to the nearest of the organs, the deepest when inside several. `None` when the time
-/// is over before it is known.
+/// Signed distance of a scene point to the nearest of the organs, the deepest if inside several. `None` if the time is
+/// over before it is known.
 pub(in crate::scene) fn to_tissues(
     tissues: &[(TissueId, RevisionGuard)],
     p: DVec3,
@@ -38,7 +38,7 @@ pub(in crate::scene) fn to_tissues(
 ) -> Option<Distance<NearestSurface>> {
     let mut best: Option<(usize, SignedNearest)> = None;
     for organ in Organ::each(tissues) {
-        // Once inside one organ only those count that hold the point too, and these are found at any reach.
+        // Once inside one organ, only organs that also hold the point count, and these are found at any reach.
         let reach = best.map_or(max_distance, |(_, b)| b.signed_distance.clamp(0.0, max_distance));
         debug_assert!(reach >= 0.0, "reach {reach} m");
         let found = organ.signed_distance_tracked(p, reach, memory, time);
@@ -61,7 +61,7 @@ pub(in crate::scene) fn to_tissues(
     })
 }
 
-/// Signed distance of a scene point to the tissue at a place among these, whose organ decides the side. `None` when the
+/// Signed distance of a scene point to the tissue at an index among these, whose organ decides the side. `None` if the
 /// time is over before it is known.
 pub(in crate::scene) fn to_tissue(
     tissues: &[(TissueId, RevisionGuard)],
@@ -80,7 +80,7 @@ pub(in crate::scene) fn to_tissue(
     (!time.was_over()).then(|| found.map_or(Distance::Beyond(max_distance), within))
 }
 
-/// Signed distance of a scene point to a link. `None` when the time is over before it is known.
+/// Signed distance of a scene point to a link. `None` if the time is over before it is known.
 pub fn to_link(
     link: &Surface,
     scene_from_link: &Pose,

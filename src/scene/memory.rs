@@ -1,4 +1,4 @@
-//! What scenes take of the machine's memory: measured for what is there, estimated for what is on its way.
+//! Memory of scenes: measured for data that exist, estimated for data that are yet to come.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,29 +9,29 @@ use super::{
     self_collision::{FeatureContact, PAIRS_KEPT_BYTES},
 };
 
-/// Of a mesh that becomes a tissue: the published revision and the writer's spare, each with mesh and index. Half of what
-/// a vertex takes is its place in a table of the ends of open edges, which a strip has at every vertex.
+/// Bytes of a mesh that becomes a tissue: the published revision and the writer's spare, each with mesh and index. Half
+/// of a vertex's bytes are its entry in a table of the ends of open edges, which a strip has at every vertex.
 const TISSUE_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 240, per_triangle: 480 };
-/// Of a mesh that becomes a link: mesh, index and box tree. Its field comes to that.
+/// Bytes of a mesh that becomes a link: mesh, index and box tree. Its field is added to that.
 const LINK_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 120, per_triangle: 800 };
 
-/// The share of a tissue's bytes in lists that have an entry for each vertex or triangle and grow by doubling.
+/// Share of a tissue's bytes in lists that have an entry for each vertex or triangle and grow by doubling.
 const LISTS_SHARE: f64 = 0.25;
 
-/// Of a session and of each of its links, what a tick's answer, its contacts and all that it leaves for the next tick
-/// take: `tests/allocation` compares.
+/// Bytes of a session and of each of its links for a tick's answer, its contacts and all that it keeps for the next
+/// tick: `tests/allocation` compares.
 const SESSION_BYTES: u64 = 256 << 10;
 const LINK_SESSION_BYTES: u64 = 2 << 20;
 
-/// Of a self-collision job: a copy of the mesh, where vertices were, owners, items of a tree and the tree itself, which
-/// grows by doubling. Of a mesh of which all vertices are along seams, those too.
+/// Bytes of a self-collision job: a copy of the mesh, former vertex positions, owners, items of a tree and the tree
+/// itself, which grows by doubling. For a mesh with all vertices along seams, those too.
 const SWEPT_BYTES: MeshBytes = MeshBytes { any: 64 << 10, per_vertex: 100, per_triangle: 640 };
 
-/// Upper estimates for a mesh that is not there yet. Lists grow by doubling, so that an estimate for any mesh is up to
-/// twice what most take; a test compares with shapes and instruments.
+/// Upper estimates for a mesh that does not exist yet. Lists grow by doubling, so that an estimate for any mesh is up
+/// to twice the memory of most; a test compares with shapes and instruments.
 #[derive(Clone, Copy)]
 struct MeshBytes {
-    /// Of the smallest mesh.
+    /// Bytes of the smallest mesh.
     any: u64,
     per_vertex: u64,
     per_triangle: u64,
@@ -46,33 +46,33 @@ impl MeshBytes {
     }
 }
 
-/// Bytes that a tissue of so many vertices and triangles will take at most, held positions left aside.
+/// Upper estimate of a tissue with these counts of vertices and triangles, bytes, without held positions.
 pub fn tissue_bytes_expected(vertices: u64, triangles: u64) -> u64 {
     TISSUE_BYTES.of(vertices, triangles)
 }
 
-/// Bytes that a link of so many vertices and triangles will take at most, its field left aside.
+/// Upper estimate of a link with these counts of vertices and triangles, bytes, without its field.
 pub fn link_bytes_expected(vertices: u64, triangles: u64) -> u64 {
     LINK_BYTES.of(vertices, triangles)
 }
 
-/// Bytes that holding a tissue's positions once more takes.
+/// Bytes for holding a tissue's positions once more.
 pub fn held_bytes(vertices: usize) -> u64 {
     (size_of::<Vec3>() * vertices) as u64
 }
 
-/// Bytes that a session of so many links takes at most, with all contacts and pairs.
+/// Upper estimate of a session with `links` links, bytes, with all contacts and pairs.
 pub fn session_bytes_expected(links: usize) -> u64 {
     SESSION_BYTES + LINK_SESSION_BYTES * links as u64
 }
 
-/// Bytes that a self-collision job takes at most beside the scene: for tissues of so many vertices and triangles each, and
-/// the contacts that it may give. `tests/allocation` compares.
+/// Upper estimate of a self-collision job, bytes, in addition to the scene: for the vertex and triangle counts of each
+/// tissue, and the contacts that it may give. `tests/allocation` compares.
 pub fn self_collision_bytes_expected(
     tissues: impl IntoIterator<Item = (u64, u64)>,
     max_contacts: usize,
 ) -> u64 {
-    // Twice as many contacts are kept while it looks, and when the list grows it is there twice.
+    // During the search twice as many contacts are kept, and a growing list exists twice.
     let contacts = PAIRS_KEPT_BYTES + (4 * size_of::<FeatureContact>() * max_contacts) as u64;
     let swept =
         tissues.into_iter().map(|(vertices, triangles)| SWEPT_BYTES.of(vertices, triangles));
@@ -80,15 +80,15 @@ pub fn self_collision_bytes_expected(
 }
 
 impl Tissue {
-    /// Bytes that a cut takes at most which adds so many vertices and triangles. Lists grow by doubling, so that a single
-    /// vertex may take as much as a quarter of what is there.
+    /// Upper estimate of a cut that adds these counts of vertices and triangles, bytes. Lists grow by doubling, so that
+    /// a single vertex may take as much as a quarter of the present memory.
     pub fn cut_bytes_expected(&self, vertices: u64, triangles: u64) -> u64 {
         let current = self.current();
         let mesh = current.surface.mesh();
-        // Ids and not what is there: lists keep the places of what was removed.
+        // Ids and not existing elements: lists keep the entries of removed ones.
         let before = (mesh.positions().len() as u64, u64::from(mesh.triangle_id_end()));
         let after = TISSUE_BYTES.of(before.0 + vertices, before.1.saturating_add(triangles));
-        // A cut that only takes away makes none of the long lists longer.
+        // A cut that only removes makes none of the long lists longer.
         let grows = vertices > 0 || triangles > 0;
         let now = self.unheld_bytes_expected();
         let doubled = (now as f64 * LISTS_SHARE) as u64;
@@ -98,8 +98,8 @@ impl Tissue {
 }
 
 impl Scene {
-    /// Bytes that its tissues and tools take, each tissue with its writer's spare copy whether that is there yet or not,
-    /// and a field once that several links share.
+    /// Returns the bytes of the scene's tissues and tools, each tissue with its writer's spare copy whether that exists
+    /// yet or not, and a field once that several links share.
     pub fn heap_bytes(&self) -> u64 {
         let tissues: u64 = self.tissues().iter().map(|t| t.heap_bytes_expected()).sum();
         let tools = self.tools();
@@ -146,7 +146,7 @@ mod tests {
         all.into_iter().map(loaded).collect()
     }
 
-    /// A quota must not be passed by what is there later, nor refuse twice what is needed.
+    /// A later measurement must not exceed a quota, and an estimate must not be more than twice the measurement.
     fn assert_estimate(what: &str, expected: u64, found: u64, triangles: usize) {
         println!("{what} of {triangles} triangles: {found} bytes, {expected} expected");
         assert!(found <= expected, "{what}: {found} bytes, {expected} expected");
@@ -164,14 +164,14 @@ mod tests {
             let tissue: Arc<Tissue> = added.expect("room");
             let expected = tissue_bytes_expected(v, t);
             assert_estimate("a tissue", expected, tissue.heap_bytes_expected(), n_triangles);
-            // What is measured comes to what was said of it before the spare was there.
+            // The measurement equals the estimate from before the spare existed.
             for _ in 0..3 {
                 let positions = tissue.current().surface.mesh().positions().to_vec();
                 tissue.deform(Deformation::Dense(positions), 0).expect("the same vertices");
                 tissue.catch_up();
             }
             let said = tissue.heap_bytes_expected();
-            // Lists of the spare may have more room to grow than those of the published revision.
+            // Lists of the spare may have more capacity to grow than those of the published revision.
             let found = tissue.heap_bytes() as u64;
             assert!(4 * found <= 5 * said, "{found} of {said}");
             assert_eq!(scene.heap_bytes(), said);

@@ -19,23 +19,23 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(crate) struct Organ<'a> {
     tissues: &'a [(TissueId, RevisionGuard)],
-    /// Of one part among them.
+    /// Index of one part among them.
     place: usize,
     is_divided: bool,
 }
 
-/// A triangle, after the place of its tissue.
+/// A triangle, after the index of its tissue.
 pub(crate) type OfPart = (usize, TriangleId);
 
 impl<'a> Organ<'a> {
-    /// The organ of the tissue at `place`. A closed tissue is one alone.
+    /// Returns the organ of the tissue at `place`. A closed tissue is one alone.
     pub(crate) fn of(tissues: &'a [(TissueId, RevisionGuard)], place: usize) -> Organ<'a> {
         let whole = Organ { tissues, place, is_divided: true };
         let is_divided = !whole.part(place).is_closed() && whole.parts().nth(1).is_some();
         Organ { is_divided, ..whole }
     }
 
-    /// Every organ of these tissues, once.
+    /// Returns every organ of these tissues, once.
     pub(in crate::scene) fn each(
         tissues: &'a [(TissueId, RevisionGuard)],
     ) -> impl Iterator<Item = Organ<'a>> {
@@ -43,12 +43,12 @@ impl<'a> Organ<'a> {
         (0..tissues.len()).map(of).filter(|organ| organ.parts().next() == Some(organ.place))
     }
 
-    /// It has several parts.
+    /// Returns true if the organ has several parts.
     pub(crate) fn is_divided(&self) -> bool {
         self.is_divided
     }
 
-    /// The places of its parts, ascending.
+    /// Returns the indices of its parts, ascending.
     pub(crate) fn parts(&self) -> impl Iterator<Item = usize> + use<'a> {
         let Organ { tissues, place, is_divided } = *self;
         let organ = tissues[place].1.organ();
@@ -60,22 +60,22 @@ impl<'a> Organ<'a> {
         all.filter(is_part)
     }
 
-    /// The tissue at a place.
+    /// Returns the tissue at an index.
     pub(crate) fn id(&self, part: usize) -> TissueId {
         self.tissues[part].0
     }
 
-    /// The surface of the part at a place.
+    /// Returns the surface of the part at an index.
     pub(crate) fn part(&self, part: usize) -> &'a Surface {
         &self.tissues[part].1.surface
     }
 
-    /// The surface of an organ that is not divided.
+    /// Returns the surface of an organ that is not divided.
     pub(crate) fn whole(&self) -> Option<&'a Surface> {
         (!self.is_divided).then(|| self.part(self.place))
     }
 
-    /// All parts are in it.
+    /// Returns the box of all parts.
     pub(crate) fn bounds(&self) -> Aabb {
         let all = || self.parts().map(|part| self.part(part).bounds());
         match self.whole() {
@@ -84,13 +84,13 @@ impl<'a> Organ<'a> {
         }
     }
 
-    /// How far a point is from the box of all that is inside, metres, squared; 0 within it.
+    /// Returns the distance of a point from the box of all that is inside, metres, squared; 0 within it.
     pub(crate) fn inside_distance_squared(&self, p: DVec3) -> f64 {
         let all = || self.bounds().distance_squared(p);
         self.whole().map_or_else(all, |surface| surface.inside_distance_squared(p))
     }
 
-    /// Whether a box may hold something that is inside.
+    /// Returns whether a box may hold something that is inside.
     pub(crate) fn may_be_inside(&self, b: &Aabb) -> bool {
         let all = || self.bounds().overlaps(b);
         self.whole().map_or_else(all, |surface| surface.may_be_inside(b))
@@ -102,7 +102,7 @@ impl<'a> Organ<'a> {
         self.parts().any(|part| self.part(part).boundary().is_near(p, radius))
     }
 
-    /// See [`Surface::side_reach`].
+    /// Returns [`Surface::side_reach`] for the organ.
     pub(crate) fn side_reach(&self, p: DVec3, certainty: f64, radius: f64) -> f64 {
         if let Some(surface) = self.whole() {
             return surface.side_reach(p, certainty, radius);
@@ -117,9 +117,9 @@ impl<'a> Organ<'a> {
         reaches.into_iter().find(holds).unwrap_or(0.0)
     }
 
-    /// The part that is nearest to a point within `max_distance` metres, the first among equals. `hint`: a triangle
-    /// that is likely near; it changes the work, never the answer. Once the time is over: the nearest of the triangles that
-    /// were looked at.
+    /// Returns the part that is nearest to a point within `max_distance` metres, the first among equals. `hint`: a
+    /// triangle that is likely near; it changes the work, never the answer. Once the time is over: the nearest of the
+    /// triangles that were checked.
     pub(crate) fn nearest(
         &self,
         p: DVec3,
@@ -131,7 +131,7 @@ impl<'a> Organ<'a> {
         let first = hint.map(|(part, _)| part);
         let others = self.parts().filter(|part| Some(*part) != first);
         for part in first.into_iter().chain(others) {
-            // Rounded up, so that what is as near is found too.
+            // Rounded up, so that a triangle exactly as near is found too.
             let reach = best.map_or(max_distance, |(_, b)| {
                 b.closest.distance_squared.sqrt().next_up().min(max_distance)
             });
@@ -150,7 +150,7 @@ impl<'a> Organ<'a> {
         best
     }
 
-    /// The winding number of all parts; `None` when the time is over before it is known.
+    /// Returns the winding number of all parts; `None` if the time is over before it is known.
     fn winding(&self, p: DVec3, time: &TimeLeft) -> Option<Winding> {
         self.parts().try_fold(Winding::default(), |sum, part| {
             let of_part = self.part(part).winding_in_time(p, time)?;
@@ -159,8 +159,9 @@ impl<'a> Organ<'a> {
         })
     }
 
-    /// Signed distance to the organ, and the place of the part that is nearest: within `max_distance` metres outside it,
-    /// and at any depth inside. `None` also when the time is over before it is known. `hint`: as for [`Organ::nearest`].
+    /// Returns the signed distance to the organ, and the index of the part that is nearest: within `max_distance`
+    /// metres outside it, and at any depth inside. Also `None` if the time is over before it is known. `hint`: as for
+    /// [`Organ::nearest`].
     pub(crate) fn signed_distance(
         &self,
         p: DVec3,
@@ -182,7 +183,7 @@ impl<'a> Organ<'a> {
         Some(found).filter(|(_, found)| found.signed_distance <= max_distance)
     }
 
-    /// [`Organ::signed_distance`] of a probe that is asked for again and again.
+    /// Returns [`Organ::signed_distance`] for a probe that is measured again and again.
     pub(in crate::scene) fn signed_distance_tracked(
         &self,
         p: DVec3,
@@ -200,7 +201,7 @@ impl<'a> Organ<'a> {
         (found.signed_distance <= max_distance).then_some((self.place, found))
     }
 
-    /// Signed distance to the part that the organ was asked for by, as [`Organ::signed_distance`].
+    /// Returns the signed distance to the organ's part at its own index, as [`Organ::signed_distance`].
     pub(in crate::scene) fn signed_distance_to_part(
         &self,
         p: DVec3,
@@ -213,7 +214,7 @@ impl<'a> Organ<'a> {
         (found.signed_distance <= max_distance).then_some(found)
     }
 
-    /// `None` when the time is over before the side is known, or was before the nearest triangle was.
+    /// Returns `None` if the time is over before the side is known, or was before the nearest triangle was.
     fn signed(
         &self,
         p: DVec3,
@@ -229,8 +230,8 @@ impl<'a> Organ<'a> {
             .flatten()
     }
 
-    /// The certainty of a point's side, 0 when the time is over before it is known. `nearest`: the triangle of this part
-    /// that is nearest to the point.
+    /// Returns the certainty of a point's side, 0 if the time is over before it is known. `nearest`: the triangle of
+    /// this part that is nearest to the point.
     pub(in crate::scene) fn certainty_about(
         &self,
         p: DVec3,
@@ -249,18 +250,18 @@ impl<'a> Organ<'a> {
     }
 }
 
-/// How far a surface is looked for from a point, metres, where no more than `max_distance` outside is wanted.
-/// `inside_squared`: how far the point is from the box of all that is inside, squared.
+/// Returns the radius about a point in which a surface is searched, metres, if no more than `max_distance` outside is
+/// wanted. `inside_squared`: squared distance of the point from the box of all that is inside.
 pub(in crate::scene) fn reach(inside_squared: f64, max_distance: f64) -> f64 {
-    // What lies outside the box is not inside the surface, so its side need not be found out. Inside the box the search
+    // Points outside the box are not inside the surface, so their side need not be computed. Inside the box the search
     // may not stop at `max_distance`: a point can be any depth below the surface.
     if inside_squared == 0.0 { f64::INFINITY } else { max_distance }
 }
 
 impl Scene {
     /// Makes a tissue, if it is open, a part of the same organ as every other open tissue of its kind that it shares a
-    /// border with now. They stay so until they are removed, also when their borders part. To be called after each
-    /// change of a tissue. O(edges of both borders) where boxes around borders meet, and nothing elsewhere.
+    /// border with now. They stay so until they are removed, also if their borders part. To be called after each change
+    /// of a tissue. O(edges of both borders) if boxes around borders meet, and nothing elsewhere.
     pub fn join_borders(&self, tissue: &Tissue) {
         let now = tissue.current();
         let own = now.surface.boundary();
@@ -274,7 +275,7 @@ impl Scene {
             let is_joined = there.organ() == now.organ();
             let meshes = (now.surface.mesh(), there.surface.mesh());
             if !is_joined && own.lies_on(meshes.0, there.surface.boundary(), meshes.1) {
-                // One at a time: two that join the same organ to others would lose one of them.
+                // Locked: two threads that join the same organ to others would lose one of them.
                 let _one_at_a_time = self.ids.lock();
                 let parts = [now.organ(), there.organ()];
                 let joined = parts[0].min(parts[1]);

@@ -1,4 +1,4 @@
-//! Distances of many points at once.
+//! Signed distances of many points at once.
 
 use glam::DVec3;
 
@@ -9,19 +9,18 @@ use super::{
 };
 use crate::{geometry::Pose, time_left::TimeLeft};
 
-/// What points are measured against.
+/// Targets of a distance query.
 pub enum QueryTarget<'a> {
     /// The nearest of these tissues.
     Tissues(&'a [(TissueId, RevisionGuard)]),
-    /// The one at this place among all tissues of the scene: whether a point is inside is decided by all parts of its
-    /// organ.
+    /// The tissue at this index among all tissues of the scene: all parts of its organ decide if a point is inside.
     Tissue(&'a [(TissueId, RevisionGuard)], usize),
     /// A link at a pose (scene frame from link frame).
     Link(&'a Tool, usize, Pose),
 }
 
-/// Signed distance of each point (scene frame, metres) to the target: within `max_distance_m` outside it, at
-/// any depth inside. `None` when the time was over before all were measured.
+/// Returns the signed distance of each point (scene frame, metres) to the target: within `max_distance_m` outside it,
+/// at any depth inside. `None` if the time was over before all were measured.
 pub fn distances(
     target: &QueryTarget,
     points: &[DVec3],

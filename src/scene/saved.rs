@@ -1,9 +1,9 @@
-//! What of a scene can outlive its process, as plain data: the scene at one moment, each change after it, and the scene
-//! made of them again.
+//! The parts of a scene that can outlive its process, as plain data: the scene at one moment, each change after it, and
+//! the scene restored from them.
 //!
-//! A saved scene with the changes since, applied in their order, is the scene: its ids, revisions, triangles, positions
-//! and the ids it will give next. Left out is what only a running client can have a use for: held revisions, where
-//! vertices were before, and contacts. Saved data may come from a damaged or foreign file: nothing in it is trusted.
+//! A saved scene with the later changes, applied in order, is the scene: its ids, revisions, triangles, positions and
+//! the ids it will give next. Not saved is state that only a running client can use: held revisions, former vertex
+//! positions, and contacts. Saved data may come from a damaged or foreign file: nothing in it is trusted.
 
 use std::sync::Arc;
 
@@ -27,108 +27,109 @@ use crate::{
     surface::Surface,
 };
 
-/// Of a scene's id.
+/// Maximum length of a scene's id, characters.
 pub const SCENE_ID_CHARS_MAX: usize = 64;
 
 /// A scene at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedScene {
-    /// As the client chose it.
+    /// Id that the client chose.
     pub id: String,
-    /// The id of the next tissue; greater than all given.
+    /// Id of the next tissue; greater than all given.
     pub next_tissue: TissueId,
-    /// The id of the next tool; greater than all given.
+    /// Id of the next tool; greater than all given.
     pub next_tool: ToolId,
-    /// Ordered by id.
+    /// Tissues, ordered by id.
     pub tissues: Vec<SavedTissue>,
-    /// Ordered by id.
+    /// Tools, ordered by id.
     pub tools: Vec<SavedTool>,
 }
 
 /// A tissue at one revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedTissue {
-    /// In its scene.
+    /// Id in its scene.
     pub id: TissueId,
-    /// Unique in its scene.
+    /// Name, unique in its scene.
     pub name: String,
-    /// What it is to an instrument.
+    /// Kind of the tissue for an instrument.
     pub kind: TissueKind,
-    /// How it is indexed.
+    /// Options of its index.
     pub options: TissueOptions,
-    /// As loaded.
+    /// Report of the mesh as loaded.
     pub report: MeshReport,
-    /// Deformations until then.
+    /// Number of deformations so far.
     pub geometry_revision: u64,
-    /// Cuts until then.
+    /// Number of cuts so far.
     pub topology_revision: u64,
-    /// Metres, scene frame; ids are places in it.
+    /// Mesh in scene frame, metres; ids are indices in it.
     pub mesh: MeshData,
-    /// What each triangle that a cut added was cut from, where the cut said so.
+    /// For each triangle that a cut added, the triangle it was cut from, if the cut said so.
     pub parents: Vec<(TriangleId, TriangleId)>,
 }
 
 /// A tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedTool {
-    /// In its scene.
+    /// Id in its scene.
     pub id: ToolId,
-    /// Unique in its scene.
+    /// Name, unique in its scene.
     pub name: String,
-    /// At least one.
+    /// Links, at least one.
     pub links: Vec<SavedLink>,
-    /// In the order they were declared.
+    /// Probes in the order they were declared.
     pub probes: Vec<Probe>,
 }
 
 /// A link of a tool. Its field is not saved: it follows from the mesh and the options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedLink {
-    /// Unique in its tool.
+    /// Name, unique in its tool.
     pub name: String,
-    /// As loaded.
+    /// Report of the mesh as loaded.
     pub report: MeshReport,
-    /// Tool frame from link frame.
+    /// Rest pose, tool frame from link frame.
     pub rest: Pose,
-    /// Metres, link frame.
+    /// Mesh in link frame, metres.
     pub mesh: MeshData,
-    /// The error that was asked of its field, metres; `None`: the default.
+    /// Requested error of its field, metres; `None`: the default.
     pub field_tolerance_m: Option<f64>,
 }
 
 /// One change of a scene.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SceneChange {
-    /// With the id that it got.
+    /// A tissue was added, with the id that it got.
     TissueAdded(Box<SavedTissue>),
-    /// Its id is not given again.
+    /// A tissue was removed; its id is not given again.
     TissueRemoved(TissueId),
-    /// With the id that it got.
+    /// A tool was added, with the id that it got.
     ToolAdded(Box<SavedTool>),
-    /// Its id is not given again.
+    /// A tool was removed; its id is not given again.
     ToolRemoved(ToolId),
-    /// A cut. Its `base_revision` is that of the tissue before it, so that none is applied twice or left out. The ids that it
-    /// gave are not in it: they follow from the request and the tissue before, counted on from the greatest. So whoever
-    /// changes how ids are given raises the store's `VERSION`, or old journals would mean other triangles.
-    // To keep the first ids and compare them here would be another format too, with nothing to do about a difference.
+    /// A cut. Its `base_revision` is that of the tissue before the cut, so that no cut is applied twice or left out.
+    /// The ids that it gave are not saved: they follow from the request and the tissue before, counted on from the
+    /// greatest. A change to how ids are given must therefore raise the store's `VERSION`, or old journals would mean
+    /// other triangles.
+    // Saving the first ids to compare them here would also be another format, with no remedy for a difference.
     Edited {
-        /// Which.
+        /// Tissue that was cut.
         tissue: TissueId,
-        /// What was cut.
+        /// The cut.
         edit: TopologyEdit,
     },
-    /// Where vertices were at a deformation; those that later cuts added are not in it.
+    /// Vertex positions at a deformation, without vertices that later cuts added.
     Moved {
-        /// Which.
+        /// Tissue that was deformed.
         tissue: TissueId,
-        /// The revision that had these positions.
+        /// Revision that had these positions.
         geometry_revision: u64,
-        /// Metres, scene frame.
+        /// Positions in scene frame, metres.
         positions: Vec<Vec3>,
     },
 }
 
-/// Saved data that is no scene, or a change that does not follow on the one before.
+/// Error for saved data that is not a valid scene, or a change that does not follow from the one before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {id} {problem}")]
 pub struct NotAScene {
@@ -139,16 +140,17 @@ pub struct NotAScene {
 }
 
 impl SavedScene {
-    /// An empty scene.
+    /// Creates an empty scene.
     pub fn new(id: String) -> SavedScene {
         let (next_tissue, next_tool) = (TissueId(1), ToolId(1));
         SavedScene { id, next_tissue, next_tool, tissues: Vec::new(), tools: Vec::new() }
     }
 
-    /// Whether a scene can be made of it.
+    /// Checks that the data make a valid scene.
     ///
     /// # Errors
-    /// The first tissue or tool that is none.
+    ///
+    /// Returns an error for the first invalid tissue or tool.
     pub fn check(&self) -> Result<(), NotAScene> {
         let in_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let is_long = self.id.chars().count() > SCENE_ID_CHARS_MAX;
@@ -172,10 +174,10 @@ impl SavedScene {
         Ok(())
     }
 
-    /// Makes one change.
+    /// Applies one change.
     ///
     /// # Errors
-    /// When it does not fit; nothing has changed then.
+    /// Returns an error if the change does not fit; nothing has changed then.
     pub fn apply(&mut self, change: SceneChange) -> Result<(), NotAScene> {
         match change {
             SceneChange::TissueAdded(tissue) => {
@@ -202,7 +204,7 @@ impl SavedScene {
             }
             SceneChange::Edited { tissue, edit } => self.tissue(tissue)?.edit(edit)?,
             SceneChange::Moved { tissue, geometry_revision, positions } => {
-                // Positions are noted beside other changes: the tissue may have been removed meanwhile.
+                // Positions are saved apart from other changes: the tissue may have been removed meanwhile.
                 if tissue >= self.next_tissue || self.tissues.iter().any(|t| t.id == tissue) {
                     self.tissue(tissue)?.move_to(geometry_revision, positions)?;
                 }
@@ -218,10 +220,11 @@ impl SavedScene {
 }
 
 impl SceneChange {
-    /// Whether a tissue or tool can be made of what it brings.
+    /// Checks that the tissue or tool of an addition is valid.
     ///
     /// # Errors
-    /// What is wrong with it.
+    ///
+    /// Returns what is wrong with it.
     pub fn check(&self) -> Result<(), NotAScene> {
         match self {
             SceneChange::TissueAdded(tissue) => tissue.check(),
@@ -264,7 +267,7 @@ impl SavedTissue {
             fits && outside_world(&positions).is_none(),
             "has positions of other vertices",
         )?;
-        // Two may note positions at a time, and the older ones come last then.
+        // Two writers may save positions at a time, and the older positions may come last.
         if geometry_revision > self.geometry_revision {
             self.geometry_revision = geometry_revision;
             self.mesh.positions[..positions.len()].copy_from_slice(&positions);
@@ -284,7 +287,7 @@ impl SavedTissue {
         holds.then_some(()).ok_or(error)
     }
 
-    /// The tissue; `now_ns`: when its revision counts as published.
+    /// Restores the tissue; `now_ns`: when its revision counts as published.
     pub fn tissue(self, now_ns: u64) -> Tissue {
         let revisions = (self.geometry_revision, self.topology_revision);
         let is_lumen = self.report.is_lumen();
@@ -297,10 +300,10 @@ impl SavedTissue {
 }
 
 impl SavedTool {
-    /// The tool; `field_of` builds a link's field, or knows it already.
+    /// Restores the tool; `field_of` builds a link's field, or has it already.
     ///
     /// # Errors
-    /// Those of `field_of`.
+    /// Returns the errors of `field_of`.
     pub fn tool<F: Into<Arc<Field>>, E>(
         self,
         field_of: impl Fn(&str, &Surface, &FieldOptions) -> Result<F, E>,
@@ -342,7 +345,7 @@ impl SavedLink {
         }
         let used = self.mesh.triangles.iter().filter(|t| **t != REMOVED).flatten();
         let corners = used.map(|v| self.mesh.positions[*v as usize].as_dvec3());
-        // Coarse enough that its field can be built, as for an upload.
+        // Coarse enough for its field to be built, as for an upload.
         let finest = FIELD_TOLERANCE_SHARE_MIN * Aabb::around(corners).diagonal();
         let is_tolerance = |t: f64| t.is_finite() && t > 0.0 && t >= finest;
         self.mesh.triangles.iter().any(|t| *t != REMOVED)
@@ -362,7 +365,8 @@ fn is_mesh(mesh: &MeshData) -> bool {
 }
 
 impl Scene {
-    /// As it is now. Changes that are made meanwhile may be in it or not: whoever needs to know lets none be made.
+    /// Returns the scene as it is now. Concurrent changes may be in it or not: a caller that needs to know must prevent
+    /// them.
     pub fn saved(&self) -> SavedScene {
         let ids = self.ids.lock();
         SavedScene {
@@ -374,11 +378,12 @@ impl Scene {
         }
     }
 
-    /// A scene as it was saved; whatever the limits are, it keeps what it had. `field_of` builds a link's field, or knows
-    /// it already. `now_ns`: the caller's monotonic clock.
+    /// Restores a scene as it was saved; whatever the limits are, it keeps what it had. `field_of` builds a link's
+    /// field, or has it already. `now_ns`: the caller's monotonic clock.
     ///
     /// # Errors
-    /// Those of `field_of`, and when it is [no scene](SavedScene::check).
+    ///
+    /// Returns the errors of `field_of`, and an error if the data are [no valid scene](SavedScene::check).
     pub fn restored<F: Into<Arc<Field>>, E: From<NotAScene>>(
         saved: SavedScene,
         limits: Limits,
@@ -402,7 +407,7 @@ impl Scene {
 }
 
 impl Tissue {
-    /// Its newest revision.
+    /// Returns the newest revision as saved data.
     pub fn saved(&self) -> SavedTissue {
         let now = self.current();
         SavedTissue {
@@ -418,7 +423,7 @@ impl Tissue {
         }
     }
 
-    /// Where its vertices are now.
+    /// Returns the present vertex positions as a change.
     pub fn moved(&self) -> SceneChange {
         let now = self.current();
         let positions = now.surface.mesh().positions().to_vec();
@@ -431,7 +436,7 @@ impl Tissue {
 }
 
 impl Tool {
-    /// All of it but its fields.
+    /// Returns the tool without its fields as saved data.
     pub fn saved(&self) -> SavedTool {
         let link = |link: &Link| SavedLink {
             name: link.name.clone(),
@@ -471,8 +476,8 @@ mod tests {
         }
     }
 
-    /// Seams follow from the mesh: a tissue that was saved with one apart has the others, and joins it again as the tissue
-    /// that was never saved does.
+    /// Seams follow from the mesh: a tissue that was saved with one apart has the others, and joins it again as a
+    /// tissue that was never saved does.
     #[test]
     fn seams_outlive_a_restart() {
         let data = shapes::split(shapes::sphere(0.05, 2), 1.0, &mut Random::new(4));

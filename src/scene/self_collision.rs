@@ -1,11 +1,11 @@
-//! Where tissues meet themselves and each other as they move from one revision to another.
+//! Finds where tissues meet themselves and each other as they move from one revision to another.
 //!
-//! Every vertex moves straight from its place in the first revision to its place in the second, all tissues in the
-//! same time. Pairs of triangles come from trees of swept 16-DOPs. Each pair then tests its features, and a feature
+//! Every vertex moves straight from its position in the first revision to its position in the second, all tissues in
+//! the same time. Pairs of triangles come from trees of swept 16-DOPs. Each pair then tests its features, and a feature
 //! that several triangles share belongs to one of them, so that every two features are tested once.
 //!
-//! This is a long job, to be run away from ticks and writers. It copies what it needs of a revision at once, so that
-//! no revision is kept from its writer meanwhile.
+//! This is a long job, to be run away from ticks and writers. It copies the data that it needs of a revision at once,
+//! so that no revision is kept from its writer meanwhile.
 
 mod earliest;
 mod feature_contact;
@@ -22,84 +22,85 @@ pub use feature_contact::{FeatureContact, FeatureKind};
 pub use tissue_motion::{Interval, IntervalEnd, IntervalError, TissueMotion};
 use tissue_motion::{SweptTissue, TissueEnds};
 
-/// What is looked for.
+/// Options of a search for self-collisions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SelfCollisionOptions {
-    /// Coming within this many metres is contact, >= 0.
+    /// Distance that counts as contact, metres, >= 0.
     pub thickness_m: f64,
-    /// Which tissues are tested against which.
+    /// Tissues that are tested against each other.
     pub scope: Scope,
-    /// Contacts that are given; the rest are counted.
+    /// Maximum contacts that are given; the rest are counted.
     pub max_contacts: usize,
-    /// Triangle pairs that are gone through before it is too much.
+    /// Maximum triangle pairs that are tested; more are an error.
     pub max_pairs: usize,
 }
 
-/// Which tissues are tested against which.
+/// Tissues that are tested against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Each against itself and all others.
+    /// Each tissue against itself and all others.
     All,
-    /// Each against itself.
+    /// Each tissue against itself.
     WithinEach,
 }
 
-/// What was found, and between which revisions.
+/// Contacts found, and the revisions between which they were found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelfCollisions {
-    /// The earliest, in the order of [`FeatureContact::order`].
+    /// The earliest contacts, in the order of [`FeatureContact::order`].
     pub contacts: Vec<FeatureContact>,
-    /// All that were found, those not given included: vertices with faces, edges with edges.
+    /// Numbers of all contacts found, including those not given: vertices with faces, edges with edges.
     pub totals: [u64; 2],
-    /// Pairs of triangles whose swept boxes met.
+    /// Number of pairs of triangles whose swept boxes met.
     pub triangle_pairs: u64,
-    /// Ordered by tissue.
+    /// Motions, ordered by tissue.
     pub motions: Vec<TissueMotion>,
 }
 
-/// Why there is no answer.
+/// Errors of a search for self-collisions.
 #[derive(Debug, thiserror::Error)]
 pub enum SelfCollisionError {
     /// No such tissue.
     #[error(transparent)]
     Scene(#[from] SceneError),
-    /// An interval between revisions that cannot be had.
+    /// An interval between revisions that is not available.
     #[error("tissues[{at}]: {source}")]
     Interval {
-        /// Place in the request.
+        /// Index in the request.
         at: usize,
-        /// What is wrong with it.
+        /// Error of the interval.
         source: IntervalError,
     },
-    /// So much came near that it would take too long.
+    /// So many pairs came near that the search would take too long.
     #[error(
         "more than {limit} pairs of triangles come near each other, the limit; expected less motion or thickness"
     )]
     TooManyPairs {
-        /// The most.
+        /// Maximum pairs.
         limit: usize,
     },
-    /// The caller wanted no more of it.
+    /// The caller stopped the search.
     #[error("stopped before it was done")]
     Stopped,
 }
 
-/// Pairs that are tested between two questions whether to stop. A pair has 15 tests, and where all moves in one plane
-/// or within the thickness they take 1,500 steps together: 16 pairs are some milliseconds at most.
+/// Pairs that are tested between two checks whether to stop. A pair has 15 tests, and if all moves in one plane or
+/// within the thickness they take 1,500 steps together: 16 pairs are some milliseconds at most.
 const PAIRS_PER_STOP_CHECK: u64 = 16;
-/// Pairs that are counted between two questions: 30 us.
+/// Pairs that are counted between two checks: 30 us.
 const COUNTED_PER_STOP_CHECK: u64 = 1024;
-/// Pairs that are kept from the count, so that the trees of small motions are gone through once. Of more pairs a second way
-/// through the trees takes a twentieth of what their tests take.
+/// Pairs that are kept from the count, so that the trees of small motions are traversed once. With more pairs a second
+/// traversal takes a twentieth of the time of their tests.
 const PAIRS_KEPT: usize = 1 << 15;
-/// What they take, in a list that grows by doubling.
+/// Memory of these pairs, in a list that grows by doubling.
 pub(super) const PAIRS_KEPT_BYTES: u64 = (3 * size_of::<KeptPair>() * PAIRS_KEPT / 2) as u64;
 
-/// Looks for contacts of tissues, each named once, that move as `intervals` say. Features that share a vertex are
-/// not tested. `is_over` is asked now and then whether to stop.
+/// Finds contacts of tissues, each named once, that move according to `intervals`. Features that share a vertex are not
+/// tested. `is_over` is called now and then to check whether to stop.
 ///
 /// # Errors
-/// Nothing is given then.
+///
+/// Returns no contacts if there is an error.
 pub fn self_collisions(
     scene: &Scene,
     intervals: &[Interval],
@@ -119,7 +120,7 @@ pub fn self_collisions(
     let mut tissues = Vec::with_capacity(ends.len());
     for ends in ends {
         search.check_going_on()?;
-        // Trees are for this call alone: an interval is asked for once, and a front kept for the next one would be of
+        // Trees are for this call alone: an interval is requested once, and a front kept for the next one would be of
         // other boxes. Half the thickness on each side lets boxes overlap whose triangles come that near.
         let swept = SweptTissue::new(ends, 0.5 * options.thickness_m, is_over);
         tissues.push(swept.ok_or(SelfCollisionError::Stopped)?);
@@ -130,7 +131,8 @@ pub fn self_collisions(
         let others = if options.scope == Scope::All { &tissues[i + 1..] } else { &[] };
         meetings.extend(others.iter().map(|b| (Trees::Two(&a.tree, &b.tree), [a, b])));
     }
-    // Before the first is tested: 67 million pairs are counted in two seconds and took 40 to test, to be refused then.
+    // Counted before the first test: 67 million pairs are counted in two seconds and took 40 to test, to be refused
+    // then.
     let kept = search.count_pairs(&meetings)?;
     match kept {
         Some(kept) => search.test_kept(&meetings, &kept)?,
@@ -150,15 +152,15 @@ pub fn self_collisions(
     })
 }
 
-/// What the tissues were at both ends. Ordered by tissue.
+/// Returns the tissues at both ends of their intervals, ordered by tissue.
 fn ends_of(scene: &Scene, intervals: &[Interval]) -> Result<Vec<TissueEnds>, SelfCollisionError> {
-    // All revisions are taken before anything is made of them: a tree takes long, and what is held may go meanwhile.
+    // All revisions are taken before anything is computed: a tree takes long, and a held revision may go meanwhile.
     let mut ends = Vec::with_capacity(intervals.len());
     for (at, interval) in intervals.iter().enumerate() {
         let found = TissueEnds::of(&*scene.tissue(interval.tissue)?, interval);
         ends.push(found.map_err(|source| SelfCollisionError::Interval { at, source })?);
     }
-    // So that the order of the request does not show in the answer.
+    // Sorted so that the order of the request does not show in the answer.
     ends.sort_unstable_by_key(|e| e.motion.tissue);
     Ok(ends)
 }
@@ -172,14 +174,14 @@ struct SelfCollisionSearch<'a> {
     n_tested: u64,
 }
 
-/// What is tested against what, and the tissues that are.
+/// Two sides that are tested against each other, and their tissues.
 type Meeting<'a> = (Trees<'a>, [&'a SweptTissue; 2]);
 
-/// Which meeting, and the triangles.
+/// Index of the meeting, and the triangles.
 type KeptPair = (u32, [TriangleId; 2]);
 
 impl SelfCollisionSearch<'_> {
-    /// Counts the pairs of all meetings, and gives them where they are few enough to be kept.
+    /// Counts the pairs of all meetings, and returns them if they are few enough to be kept.
     fn count_pairs(
         &mut self,
         meetings: &[Meeting],
@@ -216,7 +218,7 @@ impl SelfCollisionSearch<'_> {
         if (self.is_over)() { Err(SelfCollisionError::Stopped) } else { Ok(()) }
     }
 
-    /// All features that two triangles own. Neighbours are tested too: a vertex may meet the far edge of a
+    /// Tests all features that two triangles own. Neighbours are tested too: a vertex may meet the far edge of a
     /// triangle beside its own.
     fn test(
         &mut self,

@@ -1,8 +1,9 @@
-//! A deformable tissue: an immutable published revision for ticks, a writer that makes the next one.
+//! A deformable tissue: an immutable published revision for ticks, and a writer that makes the next one.
 //!
 //! Left-right: there are two copies of the mesh and its index. Readers take the published one; the writer brings the
-//! spare up to date, changes it and swaps the two. A deformation therefore costs what it moves, twice, and never a copy
-//! of the mesh. Neither side waits for the other: while a reader still has the spare, the writer works on a fresh copy.
+//! spare up to date, changes it and swaps the two. A deformation therefore costs as much as it moves, twice, and never
+//! a copy of the mesh. Neither side waits for the other: while a reader still has the spare, the writer works on a
+//! fresh copy.
 
 pub mod deform;
 pub mod edit;
@@ -30,21 +31,21 @@ use revision::Revision;
 use vertex_history::VertexHistory;
 use writer::{Change, TissueWriter};
 
-/// Names a tissue of a scene; never used again there.
+/// Id of a tissue in a scene; never used again there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TissueId(pub u32);
 
-/// What a tissue is to an instrument.
+/// Role of a tissue for an instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TissueKind {
-    /// It bears loads.
+    /// Tissue that carries loads.
     #[default]
     Tissue,
-    /// A region that an instrument must not enter: it holds a rendered one back, and bears no load.
+    /// A region that an instrument must not enter: it holds a rendered one back, and carries no load.
     ForbiddenRegion,
 }
 
-/// A published revision that a reader looks at.
+/// A published revision in use by a reader.
 pub type RevisionGuard = Guard<Arc<Revision>>;
 
 /// A deformable triangle mesh in scene frame.
@@ -55,12 +56,12 @@ pub struct Tissue {
     report: MeshReport,
     published: ArcSwap<Revision>,
     writer: Mutex<TissueWriter>,
-    /// Locked only to look up and to add: whoever reads takes an `Arc` away.
+    /// Locked only for lookups and additions: readers take an `Arc` away.
     held: Mutex<HeldRevisions>,
 }
 
 impl Tissue {
-    /// Indexes a mesh. The id is a scene's to give. `now_ns`: the caller's monotonic clock.
+    /// Indexes a mesh. A scene gives the id. `now_ns`: the caller's monotonic clock.
     pub fn new(
         (name, kind): (String, TissueKind),
         mesh: LoadedMesh,
@@ -84,34 +85,35 @@ impl Tissue {
         Tissue { id, name, kind, report, published, writer, held }
     }
 
-    /// The same with the id that its scene gives it.
+    /// Returns the tissue with the id that its scene gives it.
     pub(super) fn with_id(self, id: TissueId) -> Tissue {
         self.current().set_organ(id.0);
         Tissue { id, ..self }
     }
 
-    /// Names it in its scene.
+    /// Returns the id in its scene.
     pub fn id(&self) -> TissueId {
         self.id
     }
 
-    /// As the client chose it.
+    /// Returns the name that the client chose.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is to an instrument.
+    /// Returns the role of the tissue for an instrument.
     pub fn kind(&self) -> TissueKind {
         self.kind
     }
 
-    /// As loaded.
+    /// Returns the report of the mesh as loaded.
     pub fn report(&self) -> &MeshReport {
         &self.report
     }
 
-    /// Memory of all that is kept of it: the published revision and the writer's spare, where vertices were before the
-    /// last deformations, and the held positions. Waits for a writer. Within a percent of what is allocated.
+    /// Returns the memory of the tissue, bytes: the published revision and the writer's spare, former vertex positions
+    /// before the last deformations, and the held positions. Waits for a writer. Within a percent of the allocated
+    /// memory.
     pub fn heap_bytes(&self) -> usize {
         let writer = self.writer.lock();
         let current = self.published.load();
@@ -121,23 +123,23 @@ impl Tissue {
             + held
     }
 
-    /// The same for any time: with the writer's spare and a change of all vertices, whether they are there yet or not.
-    /// Waits for nobody but a lookup of held positions.
+    /// Returns [`Tissue::heap_bytes`] for any time: with the writer's spare and a change of all vertices, whether they
+    /// exist yet or not. Waits only for a lookup of held positions.
     pub fn heap_bytes_expected(&self) -> u64 {
         self.unheld_bytes_expected() + self.held.lock().heap_bytes() as u64
     }
 
-    /// The same without held positions.
+    /// Returns [`Tissue::heap_bytes_expected`] without held positions.
     pub(super) fn unheld_bytes_expected(&self) -> u64 {
         let current = self.current();
         let missed = size_of_val(current.surface.mesh().positions());
         let published = current.heap_bytes_beside(&VertexHistory::default());
-        // The spare shares most of the history; its lists may have more room to grow than the published one's.
+        // The spare shares most of the history; its lists may have more capacity to grow than the published one's.
         let spare = published + published / 4;
         (published + spare + missed) as u64
     }
 
-    /// The newest revision; wait-free.
+    /// Returns the newest revision; wait-free.
     pub fn current(&self) -> RevisionGuard {
         self.published.load()
     }
@@ -145,7 +147,7 @@ impl Tissue {
     /// Moves vertices and publishes the result. Waits for another writer, never for a reader.
     ///
     /// # Errors
-    /// Nothing has moved then.
+    /// Returns an error for an invalid deformation; nothing has moved then.
     pub fn deform(&self, deformation: Deformation, now_ns: u64) -> Result<Deformed, DeformError> {
         let mut writer = self.writer.lock();
         let current = self.published.load_full();
@@ -155,7 +157,7 @@ impl Tissue {
         // From here on nothing is refused, so the spare may be taken.
         let mut next = writer.next_revision(&current, is_dense);
         let geometry_revision = current.geometry_revision + 1;
-        // Noted from the published mesh: the copy may be behind where all of it is about to be moved.
+        // Noted from the published mesh: the copy may be outdated if all of it is about to be moved.
         next.history.note(current.surface.mesh(), &deformation, geometry_revision);
         let Updated { touched, relocated } = next.move_vertices(&deformation);
         next.count_seams(&current, is_dense);
@@ -171,7 +173,7 @@ impl Tissue {
         })
     }
 
-    /// Keeps the newest revision's positions, and names the revisions that are held then. O(vertices).
+    /// Keeps the newest revision's positions, and returns the revisions that are then held. O(vertices).
     pub fn hold(&self) -> Vec<u64> {
         let newest = HeldPositions::of(&self.current());
         let mut held = self.held.lock();
@@ -179,15 +181,16 @@ impl Tissue {
         held.all().iter().map(|h| h.geometry_revision).collect()
     }
 
-    /// The revisions that are held, oldest first.
+    /// Returns the held revisions, oldest first.
     pub fn held(&self) -> Vec<HeldPositions> {
         self.held.lock().all().to_vec()
     }
 
-    /// Whether it could be cut like this now. Deformations change nothing about that.
+    /// Checks that the tissue could be cut like this now. Deformations do not change the result.
     ///
     /// # Errors
-    /// What [`Tissue::edit`] would say.
+    ///
+    /// Returns the errors of [`Tissue::edit`].
     pub fn check_edit(&self, edit: &TopologyEdit, limits: &Limits) -> Result<(), EditError> {
         let current = self.current();
         edit.check(current.surface.mesh(), current.topology_revision, limits)
@@ -196,7 +199,7 @@ impl Tissue {
     /// Cuts and publishes the result. Waits for another writer, never for a reader.
     ///
     /// # Errors
-    /// Nothing has changed then.
+    /// Returns an error for an invalid cut; nothing has changed then.
     pub fn edit(
         &self,
         edit: TopologyEdit,
@@ -218,8 +221,8 @@ impl Tissue {
         Ok(Edited { topology_revision, first_vertex, first_triangle, sign_rule, welded_edges })
     }
 
-    /// For the writer's idle time: brings the spare copy up to date, so that the next deformation starts at
-    /// once, and rebuilds an index that has worn.
+    /// For the writer's idle time: brings the spare copy up to date, so that the next deformation starts at once, and
+    /// rebuilds a worn index.
     pub fn catch_up(&self) {
         let mut writer = self.writer.lock();
         let current = self.published.load_full();
@@ -227,7 +230,7 @@ impl Tissue {
             let mut next = writer.next_revision(&current, false);
             next.surface.rebuild();
             let spare = Arc::new(next.clone());
-            // The old index is of no use any more, and may be freed only where no tick waits for it.
+            // The old index is no longer of use, and may only be freed when no tick waits for it.
             writer.retired.push(self.published.swap(Arc::new(next)));
             writer.spare = Some(spare);
         } else if writer.missed.is_some() {
@@ -238,17 +241,17 @@ impl Tissue {
         writer.retired.retain(|r| Arc::strong_count(r) > 1);
     }
 
-    /// For the writer's idle time, after [`Tissue::catch_up`]: goes on to find out whether the published revision crosses
-    /// itself. True when it is found out. Until then, and about where it does, winding numbers tell inside from outside;
-    /// elsewhere the nearest normal does, with the same answer and in three quarters of the time.
+    /// For the writer's idle time, after [`Tissue::catch_up`]: continues to search for crossings of the published
+    /// revision with itself. Returns true once the result is known. Until then, and about crossings, winding numbers
+    /// decide inside from outside; elsewhere the nearest normal does, with the same answer and in three quarters of the
+    /// time.
     pub fn search_crossings(&self) -> bool {
         let mut writer = self.writer.lock();
         let current = self.published.load_full();
         writer.search_crossings(&current)
     }
 
-    /// For a writer that failed in its work: makes the index of the published revision anew and forgets what
-    /// was under way.
+    /// For a writer that failed: rebuilds the index of the published revision and drops unfinished work.
     pub fn recover(&self) {
         let mut writer = self.writer.lock();
         let mut next = Revision::clone(&self.published.load());

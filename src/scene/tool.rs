@@ -1,7 +1,7 @@
 //! Rigid instruments: links with their surfaces, and probes.
 //!
-//! A tool never changes after it was added to a scene; only poses move it. A link carries everything that a tick asks
-//! it for, prepared once: an indexed surface, a distance field and a box tree.
+//! A tool never changes after it was added to a scene; only poses move it. A link carries all data that a tick needs of
+//! it, prepared once: an indexed surface, a distance field and a box tree.
 
 pub mod field;
 pub(super) mod link;
@@ -12,50 +12,51 @@ use serde::{Deserialize, Serialize};
 
 pub use link::Link;
 
-/// Names a tool of a scene; never used again there.
+/// Id of a tool in a scene; never used again there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ToolId(pub u32);
 
 /// A rigid instrument of one or more links. Its frame is the frame that poses place in the scene.
 pub struct Tool {
-    /// Given when it is added to a scene.
+    /// Id, given when the tool is added to a scene.
     pub id: ToolId,
-    /// Unique in its scene.
+    /// Name, unique in its scene.
     pub name: String,
-    /// At least one.
+    /// Links, at least one.
     pub links: Vec<Link>,
-    /// In the order they were declared.
+    /// Probes in the order they were declared.
     pub probes: Vec<Probe>,
 }
 
 /// A named sphere fixed to a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Unique in its tool.
+    /// Name, unique in its tool.
     pub name: String,
-    /// Counted from 0.
+    /// Index of the link, from 0.
     pub link: usize,
     /// Centre in the link's frame, metres.
     pub position: DVec3,
-    /// Metres, >= 0.
+    /// Radius, metres, >= 0.
     pub radius: f64,
 }
 
-/// What a tool is made of.
+/// Parts of a tool before it has an id.
 pub struct ToolParts {
-    /// Unique in its scene.
+    /// Name, unique in its scene.
     pub name: String,
-    /// At least one, names unique.
+    /// Links, at least one, with unique names.
     pub links: Vec<Link>,
-    /// Their links must be there.
+    /// Probes on these links.
     pub probes: Vec<Probe>,
 }
 
 impl Tool {
-    /// The id is a scene's to give.
+    /// Creates a tool from its parts. A scene gives the id.
     ///
     /// # Panics
-    /// When a probe names a link that is not there.
+    ///
+    /// Panics if a probe names a link that does not exist.
     pub fn new(parts: ToolParts) -> Tool {
         let ToolParts { name, links, probes } = parts;
         assert!(probes.iter().all(|p| p.link < links.len()), "a probe names a missing link");
@@ -64,12 +65,12 @@ impl Tool {
         Tool { id: ToolId(0), name, links, probes }
     }
 
-    /// The diagonal of its largest link's box, metres.
+    /// Diagonal of the box of the largest link, metres.
     pub fn link_size_max(&self) -> f64 {
         self.links.iter().map(|link| link.surface.bounds().diagonal()).fold(0.0, f64::max)
     }
 
-    /// No point of the tool at rest is farther than this from its origin, metres.
+    /// Upper bound of the distance of any point of the tool at rest from its origin, metres.
     pub(super) fn reach_at_rest(&self) -> f64 {
         self.links.iter().map(Link::reach_at_rest).fold(0.0, f64::max)
     }

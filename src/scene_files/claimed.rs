@@ -1,4 +1,4 @@
-//! A scene of an object store, claimed for as long as a command changes it: servers may be there too.
+//! A scene of an object store, claimed for as long as a command changes it: servers may use the store too.
 
 use std::io;
 
@@ -17,14 +17,14 @@ pub(super) struct SharedScenes<'a> {
     own: ClaimHolder,
 }
 
-/// Where clients are sent meanwhile: nowhere.
+/// Address to which clients are sent meanwhile: nowhere.
 const ADDRESS: &str = "palpate-scenes";
 
 impl SharedScenes<'_> {
-    /// `None` where a store is locked as a whole.
+    /// Returns `None` if the store is locked as a whole.
     ///
     /// # Errors
-    /// When the system has no random numbers.
+    /// Returns an error if the system has no random numbers.
     pub(super) fn of(store: &SceneStore) -> io::Result<Option<SharedScenes<'_>>> {
         let Some(claims) = store.shared_claims() else { return Ok(None) };
         let mut id = [0; 8];
@@ -37,7 +37,7 @@ impl SharedScenes<'_> {
     /// Adds a scene.
     ///
     /// # Errors
-    /// `AlreadyExists` when there is one; or the store's.
+    /// Returns `AlreadyExists` if there is one, or the store's error.
     pub(super) fn add(&self, kept: &SceneSnapshot) -> io::Result<()> {
         let (id, folder) = (&kept.scene.id, self.store.folder(&kept.scene.id));
         let newest = self.claims.newest(id)?;
@@ -54,11 +54,11 @@ impl SharedScenes<'_> {
         self.free(id, epoch)
     }
 
-    /// Changes a scene that is no server's, in an epoch of its own. `change` is given a check to be made after the scene
-    /// was read and before anything is written. `None`: it is a server's.
+    /// Changes a scene that no server owns, in an epoch of its own. `change` receives a check to call after the scene
+    /// was read and before anything is written. Returns `None` if a server owns the scene.
     ///
     /// # Errors
-    /// The store's, or when a server has claimed the scene meanwhile.
+    /// Returns the store's error, or an error if a server has claimed the scene meanwhile.
     pub(super) fn change<T>(
         &self,
         id: &str,
@@ -92,7 +92,7 @@ impl SharedScenes<'_> {
     }
 
     fn free(&self, id: &str, epoch: u64) -> io::Result<()> {
-        // False: a server has waited for as long as a lease lasts, and has it now.
+        // False means that a server has waited for as long as a lease lasts, and now owns the scene.
         self.claims.put(id, &SceneClaim { epoch: epoch + 1, state: ClaimState::Free }).map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! Building a field: split, merge, sample.
+//! Builds a field: split, merge, sample.
 
 use rayon::prelude::*;
 
@@ -18,10 +18,11 @@ use super::{
 use crate::geometry::TriangleMesh;
 
 /// Builds the field of a surface that is not empty, on the threads of the rayon pool that it is called in. The result
-/// does not depend on their number. `goes_on` is told how far the build is, many times, and says whether to go on.
+/// does not depend on their number. `goes_on` receives the progress of the build, many times, and returns false to stop
+/// it.
 ///
 /// # Errors
-/// When `goes_on` said no.
+/// Returns [`BuildStopped`] if `goes_on` returned false.
 pub fn build(
     mesh: &TriangleMesh,
     exact: &Exact,
@@ -33,7 +34,8 @@ pub fn build(
     let sign_from_normal = SignFromNormal::of(mesh, exact);
     let progress = &ProgressCounter::new(goes_on);
     let source = FieldSource { mesh, exact, sign_from_normal, options, tolerance, progress };
-    // Split first, then merge what is alike, then sample: a sample is the dearest step, and each is taken once.
+    // Split first, then merge similar leaves, then sample: sampling is the most expensive step, and each sample is
+    // taken once.
     let mut octree = Octree::build(&source, root)?;
     let details = details(mesh, root, &octree);
     let weights = options.complexity_weights.unwrap_or_else(|| link_shares(mesh, &details));
@@ -45,7 +47,7 @@ pub fn build(
         if goes_on { Ok(grid) } else { Err(BuildStopped) }
     };
     let grids = subspaces.par_iter().map(sample).collect::<Result<_, _>>()?;
-    // The search itself says which rule it goes by: at the root's corner, outside whatever the surface is.
+    // The search itself shows its sign rule: at the root's corner, which is outside for any surface.
     let by_winding = (exact.distance)(root.min, None).winding.is_some();
     debug_assert_eq!(of_leaf.len(), octree.leaves.len(), "each kept leaf has its subspace");
     octree.name_subspaces(&of_leaf);
@@ -68,7 +70,7 @@ fn details(mesh: &TriangleMesh, root: Region, octree: &Octree) -> Vec<Detail> {
     details
 }
 
-/// One over the link's vertices and one over its dihedral variance: both terms become shares.
+/// The inverse of the link's vertices and of its dihedral variance: both terms become shares.
 fn link_shares(mesh: &TriangleMesh, details: &[Detail]) -> (f64, f64) {
     let angles = details.iter().fold(Spread::default(), |s, d| s.join(&d.angles));
     let share = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };

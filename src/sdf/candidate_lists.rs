@@ -1,4 +1,4 @@
-//! The lists of a grid's cells, as small as they can be read quickly: they are half of a field.
+//! Candidate lists of a grid's cells, in the smallest form that is fast to read: they are half of a field.
 
 use std::ops::Range;
 
@@ -28,16 +28,16 @@ use crate::geometry::{
 pub(super) struct CandidateLists {
     heads: Vec<ListHead>,
     ids: Ids,
-    /// Of each eight triangles of a list the shell of the first; see [`first_shell`].
+    /// Shell of the first triangle of every eight of a list; see [`first_shell`].
     shells: Vec<u8>,
-    /// With the number of its list, ascending.
+    /// Far windings with the number of their list, ascending.
     far_windings: Vec<(u32, FarWinding)>,
 }
 
-/// Where a list begins; it ends where the next one does. Eight bytes, for links have hundreds of thousands.
+/// Start of a list, which ends at the start of the next. Eight bytes, since links have hundreds of thousands.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct ListHead {
-    /// Its first triangle.
+    /// Index of its first triangle.
     ids: u32,
     /// Width of a shell around the cell's centre, metres.
     shell: ShortBound,
@@ -46,15 +46,15 @@ struct ListHead {
 
 const _: () = assert!(size_of::<ListHead>() == 8);
 
-/// Most links have few enough triangles for two bytes.
+/// Triangle ids. Most links have few enough triangles for two bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Ids {
     Short(Vec<u16>),
     Long(Vec<u32>),
 }
 
-/// A cell's list. A search goes through it by distance from the centre and stops when what is left cannot
-/// be nearer.
+/// A cell's list. A search visits it by distance from the centre and stops when the remaining triangles cannot be
+/// nearer.
 #[derive(Clone, Copy)]
 pub(super) struct CandidateList<'a> {
     lists: &'a CandidateLists,
@@ -63,14 +63,14 @@ pub(super) struct CandidateList<'a> {
     end: usize,
 }
 
-/// Where the shells of a list begin, which is the `number`th and whose first triangle is at `ids`: no list has more of them
-/// than this leaves room for, as n / 8, rounded up, is at most (ids + n) / 8 - ids / 8 + 1, rounded down each.
+/// Index of the first shell of list `number`, whose first triangle is at `ids`. No list has more shells than this
+/// leaves space for, as n / 8, rounded up, is at most (ids + n) / 8 - ids / 8 + 1, each rounded down.
 fn first_shell(number: usize, ids: usize) -> usize {
     ids / LANES + number
 }
 
 impl CandidateLists {
-    /// None yet, for a link with so many ids.
+    /// Empty lists for a link with this many ids.
     pub(super) fn new(triangle_id_end: u32) -> CandidateLists {
         let is_short = triangle_id_end <= 1 << u16::BITS;
         CandidateLists {
@@ -81,7 +81,7 @@ impl CandidateLists {
         }
     }
 
-    /// Its number.
+    /// Adds a list and returns its number.
     pub(super) fn add(&mut self, list: &Candidates) -> u32 {
         debug_assert_eq!(list.shells.len(), list.triangles.len().div_ceil(LANES));
         let (number, ids) = (self.heads.len(), self.ids.len());
@@ -116,7 +116,7 @@ impl CandidateLists {
         self.heads.len()
     }
 
-    /// Gives back what was reserved for more.
+    /// Releases spare capacity.
     pub(super) fn shrink(&mut self) {
         self.heads.shrink_to_fit();
         self.ids.shrink();
@@ -197,7 +197,7 @@ impl CandidateList<'_> {
         (self.head.ids as usize..self.end).map(|i| self.lists.ids.get(i))
     }
 
-    /// By eights, with the shell of the first.
+    /// Groups of eight triangles, each with the shell of its first.
     fn eights(&self) -> impl Iterator<Item = (Range<usize>, u32)> + '_ {
         let start = self.head.ids as usize;
         let first_shell = first_shell(self.number, start);
@@ -208,8 +208,8 @@ impl CandidateList<'_> {
         })
     }
 
-    /// The nearest triangle to `p`, which is `from_centre` metres from the cell's centre; the smallest id
-    /// among equally near ones.
+    /// Nearest triangle to `p`, which is `from_centre` metres from the cell's centre; the smallest id among equally
+    /// near ones.
     pub(super) fn nearest(
         &self,
         mesh: &TriangleMesh,
@@ -218,7 +218,7 @@ impl CandidateList<'_> {
     ) -> (TriangleId, ClosestPoint) {
         debug_assert!(from_centre >= 0.0 && p.is_finite(), "{from_centre} m, {p}");
         let mut best: Option<(TriangleId, ClosestPoint)> = None;
-        // Farther than this, and shells from here on, nothing is wanted.
+        // Limits of the search: triangles farther than `wanted` and shells beyond `end` are skipped.
         let (mut wanted, mut end) = (f64::INFINITY, u32::MAX);
         for (eight, shell) in self.eights() {
             if shell > end {
@@ -228,8 +228,8 @@ impl CandidateList<'_> {
             let corners = |i: usize| {
                 mesh.vertices(self.lists.ids.get(i)).map(|v| mesh.positions()[v as usize])
             };
-            // Eight lower bounds in f32, then the exact distance in f64 where a bound does not decide: the answer is
-            // the same, and a list of the probe takes 0.7 of the time.
+            // Eight lower bounds in f32, then the exact distance in f64 if a bound does not decide: the result is
+            // identical, and a list of the probe takes 0.7 of the time.
             let mut below = TriangleLanes::new(eight.map(corners)).distances_below(p);
             loop {
                 let lane = least_lane(&below);
@@ -241,7 +241,7 @@ impl CandidateList<'_> {
                 let found = closest_point(p, &mesh.triangle(t));
                 let d = found.distance_squared;
                 let is_nearer = |(other, least): &(TriangleId, ClosestPoint)| {
-                    // Lists are not in the order of ids, so a tie is decided by it here.
+                    // Lists are not ordered by id, so a tie is decided by id here.
                     d < least.distance_squared || d == least.distance_squared && t < *other
                 };
                 if best.as_ref().is_none_or(is_nearer) {
@@ -254,14 +254,14 @@ impl CandidateList<'_> {
         best.expect("a list names one triangle at least")
     }
 
-    /// The last shell that can hold something as near.
+    /// Last shell that can contain an equally near triangle.
     fn last_shell(&self, distance_squared: f64, from_centre: f64) -> u32 {
         let reach = (distance_squared.sqrt() + from_centre) * (1.0 + CANDIDATE_ROUNDING);
         (reach / self.head.shell.value()) as u32
     }
 
-    /// On which side a point of the cell is, `away` from its nearest point on the feature of a triangle, metres, and
-    /// `fraction` of the cell from its first corner.
+    /// Side of a point of the cell. `away`: from its nearest point on the feature of a triangle, metres; `fraction`:
+    /// its position in the cell, from the first corner.
     pub(super) fn side(
         &self,
         mesh: &TriangleMesh,
@@ -281,7 +281,7 @@ impl CandidateList<'_> {
         Side::of(away, &witness, false)
     }
 
-    /// The winding number of the whole surface at `p`, `fraction` of the cell from its first corner.
+    /// Winding number of the whole surface at `p`. `fraction`: position in the cell, from the first corner.
     fn winding_at(&self, mesh: &TriangleMesh, p: DVec3, fraction: DVec3) -> f64 {
         let all = &self.lists.far_windings;
         let at = all.binary_search_by_key(&(self.number as u32), |(number, _)| *number);

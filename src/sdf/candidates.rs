@@ -1,4 +1,4 @@
-//! The triangles that can be nearest to some point of a cell, found when a field is built.
+//! Triangles that can be nearest to some point of a cell, found when a field is built.
 
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -14,41 +14,42 @@ use crate::geometry::{
     tolerance::CANDIDATE_ROUNDING, winding::solid_angles,
 };
 
-/// Most triangles that a cell answers from. Around a thin shaft every long triangle is in every list, and a
-/// cell without a list there would not even know its side.
+/// Maximum triangles of a cell's list. Around a thin shaft every long triangle is in every list, and a cell without a
+/// list there would not even have a known side.
 const CANDIDATES_MAX: usize = 256;
-/// As many as a byte tells apart.
+/// Number of shells that a byte can distinguish.
 const SHELLS: f64 = 256.0;
 
-/// What becomes a cell's list.
+/// Content of a cell's list.
 pub(super) struct Candidates {
-    /// Nearest to the cell's centre first.
+    /// Triangles, nearest to the cell's centre first.
     pub(super) triangles: Vec<TriangleId>,
     /// Width of a shell around the centre, metres.
     pub(super) shell: ShortBound,
-    /// Of every eighth triangle, the shell that its nearest point to the centre is in.
+    /// For every eighth triangle, the shell of its nearest point to the centre.
     pub(super) shells: Vec<u8>,
     pub(super) side: ListSide<FarWinding>,
 }
 
-/// What tells the side of a point of a list's cell.
+/// Rule that decides the side of a point in a list's cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum ListSide<W> {
-    /// The cell holds no surface.
+    /// The cell is all inside: it contains no surface.
     Inside,
     Outside,
-    /// The normal of what is nearest.
+    /// The normal of the nearest feature decides.
     Normal,
-    /// How often the surface encloses the point.
+    /// The winding number around the point decides.
     Winding(W),
 }
 
-/// The winding number of all triangles that are not in a list, at the corners of its cell.
+/// Winding number of all triangles that are not in a list, at the corners of its cell.
 pub(super) type FarWinding = [f32; 8];
 
 impl Candidates {
     /// With d the distance of the centre and r the cell's radius, no point of the cell is farther than d + r from the
-    /// surface: its nearest triangle is within that of the cell, and within d + 2 r of the centre. `None`: too many.
+    /// surface: its nearest triangle is within d + r of the cell, and within d + 2 r of the centre. `None` if there are
+    /// too many.
     pub(super) fn around(
         mesh: &TriangleMesh,
         exact: &Exact,
@@ -65,12 +66,12 @@ impl Candidates {
             |t: TriangleId| (closest_point(centre, &mesh.triangle(t)).distance_squared.sqrt(), t);
         let mut near: Vec<(f64, TriangleId)> =
             near.into_iter().map(from_centre).filter(|(d, _)| *d <= reach).collect();
-        // Given up before any of it is kept: the cell is then split, or wide.
+        // Given up before anything is stored: the cell is then split, or wide.
         if near.len() > CANDIDATES_MAX {
             return None;
         }
-        // By shells of distance from the centre a search ends early: in the demo's ticks it looks at 8 of 31
-        // triangles.
+        // Sorted by shells of distance from the centre, so that a search ends early: in the demo's ticks it visits 8 of
+        // 31 triangles.
         near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         debug_assert!(!near.is_empty(), "nothing within {from_cell} m of {cell:?}");
         let shell = ShortBound::above(reach / SHELLS);
@@ -83,13 +84,13 @@ impl Candidates {
         })
     }
 
-    /// Of a cell that is all inside, or all outside.
+    /// List of a cell that is all inside, or all outside.
     pub(super) fn on_side(self, is_inside: bool) -> Candidates {
         let side = if is_inside { ListSide::Inside } else { ListSide::Outside };
         Candidates { side, ..self }
     }
 
-    /// Adds what the side needs when normals alone do not tell it.
+    /// Adds the data for the side if normals alone do not decide it.
     pub(super) fn with_sign(
         mut self,
         mesh: &TriangleMesh,
@@ -97,8 +98,8 @@ impl Candidates {
         corners: &[Corner; 8],
     ) -> Candidates {
         if !sign_from_normal.holds(mesh, &self.triangles, corners) {
-            // The winding number of what is not in the list has no singularity in the cell, so it is smooth there
-            // and interpolated between the corners; that of the list is computed at the point.
+            // The winding number of triangles that are not in the list has no singularity in the cell, so it is smooth
+            // there and interpolated between the corners; that of the list is computed at the point.
             let own = |p: DVec3| winding_of(mesh, self.triangles.iter().copied(), p);
             let far = corners.each_ref().map(|c| Some((c.winding? - own(c.at)) as f32));
             if far.iter().all(Option::is_some) {
@@ -109,7 +110,7 @@ impl Candidates {
     }
 }
 
-/// The share of the winding number around `p` that some triangles have.
+/// Share of some triangles in the winding number around `p`.
 pub(super) fn winding_of(
     mesh: &TriangleMesh,
     triangles: impl Iterator<Item = TriangleId>,

@@ -1,4 +1,4 @@
-//! How a cell of a grid answers, decided once when it is built.
+//! Result type of a grid's cell, decided once when the grid is built.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,24 +8,24 @@ use super::{
 };
 use crate::geometry::distance::point_triangle::closest_point;
 
-/// How a cell answers.
+/// Result type of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cell {
-    /// By interpolation: the unsigned distance is at most `below` less and `above` more than the
-    /// interpolated one, metres. The sign is that of every corner.
+    /// Interpolated: the unsigned distance is at most `below` less and `above` more than the interpolated one, metres.
+    /// The sign is that of every corner.
     Interpolate {
-        /// Interpolated minus true, at most.
+        /// Upper bound of interpolated minus true.
         below: ShortBound,
-        /// True minus interpolated, at most.
+        /// Upper bound of true minus interpolated.
         above: ShortBound,
     },
-    /// Exactly, from the grid's list of this number.
+    /// Exact, from the grid's list of this number.
     List(u32),
-    /// By interpolation with no better bound than Lipschitz, and a sign that may change inside.
+    /// Interpolated with no better bound than Lipschitz, and a sign that may change inside.
     Wide,
 }
 
-/// A cell in four bytes: links have hundreds of thousands. Two bits say which kind it is, the others hold two bounds or a
+/// A cell in four bytes, since links have hundreds of thousands. Two bits hold the kind, the others two bounds or a
 /// number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PackedCell(u32);
@@ -61,13 +61,13 @@ impl PackedCell {
     }
 }
 
-/// A classified cell; its list has no number yet.
+/// A classified cell, whose list has no number yet.
 pub(super) enum Classified {
     Cell(Cell),
     List(Candidates),
 }
 
-/// Decides how a cell answers within the tolerance.
+/// Chooses the result type of a cell within the tolerance.
 pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner; 8]) -> Classified {
     let FieldSource { mesh, exact, sign_from_normal, tolerance, .. } = source;
     let (centre, radius) = (region.centre(), region.radius());
@@ -79,8 +79,7 @@ pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner;
     let distance = middle.signed_distance.abs();
     let one_side =
         corners.iter().all(|c| (c.signed_distance < 0.0) == (middle.signed_distance < 0.0));
-    // Nothing of the surface is nearer than this to any point of the cell.
-    // Distance is 1-Lipschitz.
+    // Lower bound of the surface's distance from any point of the cell, as distance is 1-Lipschitz.
     let clearance = distance - radius;
     let mut interpolate = None;
     if clearance > 0.0 && one_side {
@@ -88,9 +87,9 @@ pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner;
         // Below: outside a ball of radius r about every surface point the distance has second derivatives of at most
         // 1 / r, across the medial axis too, so interpolation overshoots by at most sum(h^2) / (8 r).
         let overshoot = region.size().length_squared() / (8.0 * clearance);
-        // Above: the distance to the triangle nearest to the middle is convex, so interpolated between the corners
-        // it is never too small, and the true distance is no more. Both are proved for polygons and need no case for
-        // edges and vertices.
+        // Above: the distance to the triangle nearest to the middle is convex, so interpolated between the corners it
+        // is never too small, and the true distance is no more. Both are proved for polygons and need no case for edges
+        // and vertices.
         let excess = corners.iter().map(|c| {
             closest_point(c.at, &nearest).distance_squared.sqrt() - c.signed_distance.abs()
         });
@@ -101,7 +100,7 @@ pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner;
         if below.value().max(above.value()) <= *tolerance {
             return Classified::Cell(cell);
         }
-        // Too loose for the tolerance, but better than nothing where a list would be too long.
+        // Too loose for the tolerance, but better than no bound if a list would be too long.
         interpolate = Some(cell);
     }
     match Candidates::around(mesh, exact, region, distance) {

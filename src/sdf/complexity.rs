@@ -1,4 +1,4 @@
-//! Unit complexity: how much surface detail a region holds for its volume.
+//! Unit complexity: amount of surface detail of a region relative to its volume.
 //!
 //! Q = (a N + b sigma) / (V / V_root), with N vertices and sigma the variance of the dihedral angles of the
 //! edges whose midpoints are in the region. The source's formula is lost; this fits its name and the
@@ -11,7 +11,7 @@ use crate::geometry::{
     mesh::{pseudonormal::unit_normal, topology::visit_edges},
 };
 
-/// Number, mean and sum of squared deviations of some angles; joined without looking at them again (Chan).
+/// Number, mean and sum of squared deviations of some angles; joined without visiting them again (Chan).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Spread {
     count: f64,
@@ -29,7 +29,7 @@ impl Spread {
         if count == 0.0 {
             return Spread::default();
         }
-        // Chan, Golub, LeVeque 1979: joined so, nothing cancels, however often regions are merged.
+        // Chan, Golub, LeVeque 1979: joined like this, nothing cancels, however often regions are merged.
         let delta = other.mean - self.mean;
         Spread {
             count,
@@ -46,7 +46,7 @@ impl Spread {
     }
 }
 
-/// What a region's complexity is made of.
+/// Terms of a region's complexity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Detail {
     pub(super) region: Region,
@@ -82,7 +82,7 @@ pub(super) fn dihedral_angles(mesh: &TriangleMesh) -> Vec<(glam::DVec3, f64)> {
         let [a, b] = uses else { return };
         let (n, m) = (unit_normal(mesh, a.triangle), unit_normal(mesh, b.triangle));
         let ends = ends.map(|v| mesh.position(v));
-        // By atan2, which is exact near 0 and near pi, where an arc cosine loses half its digits.
+        // Computed by atan2, which is exact near 0 and near pi, where an arc cosine loses half its digits.
         angles.push(((ends[0] + ends[1]) * 0.5, n.cross(m).length().atan2(n.dot(m))));
     });
     angles

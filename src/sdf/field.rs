@@ -1,4 +1,4 @@
-//! The field of one link, and what it is made of.
+//! The field of one link, with its parts.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,48 +8,49 @@ use super::{
 };
 use crate::geometry::Aabb;
 
-/// Signed distance of a rigid surface, in the surface's frame. Answers with the mesh that it was built of.
+/// Signed distance field of a rigid surface, in the surface's frame. Reading it requires the mesh that it was built
+/// from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     pub(super) root: Region,
-    // Leaves are split and not gridded finer: detail of a surface is local. The transform of a subspace is one scale
-    // and shift after the pose, because precomposing each with the pose would save nothing: the subspace is found in
-    // the link's frame.
+    // Leaves are split instead of gridded finer, since detail of a surface is local. The transform of a subspace is one
+    // scale and shift after the pose: precomposing each with the pose would save nothing, since the subspace is looked
+    // up in the link's frame.
     pub(super) nodes: Vec<PackedNode>,
     pub(super) free: Vec<FreeLeaf>,
     pub(super) grids: Vec<Grid>,
     /// Box of the triangles.
     pub(super) surface: Region,
-    /// The sign is by winding number, else by pseudonormal.
+    /// True if the sign is by winding number, else by pseudonormal.
     pub(super) by_winding: bool,
     pub(super) tolerance: f64,
 }
 
-/// What a field costs and promises.
+/// Size and accuracy of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FieldReport {
     /// Subspaces, one grid each.
     pub subspaces: usize,
     /// Exterior leaves without a grid.
     pub deleted_leaves: usize,
-    /// Distances stored.
+    /// Number of stored distances.
     pub samples: usize,
-    /// All memory of the field.
+    /// Memory of the whole field, bytes.
     pub bytes: usize,
     /// Cells that interpolate within the tolerance.
     pub interpolated_cells: usize,
-    /// Cells that answer exactly from a candidate list.
+    /// Cells with an exact result from a candidate list.
     pub exact_cells: usize,
     /// Cells that do neither: their interval is wider than the tolerance.
     pub wide_cells: usize,
-    /// Error asked for, metres.
+    /// Requested error, metres.
     pub tolerance_m: f64,
     /// Largest certified error of any cell, metres.
     pub bound_m: f64,
 }
 
 impl Field {
-    /// What it costs and promises.
+    /// Reports size and accuracy.
     pub fn report(&self) -> FieldReport {
         let cells = || self.grids.iter().flat_map(Grid::cells);
         let is_small = |error: ShortBound| error.value() <= self.tolerance;
@@ -71,17 +72,17 @@ impl Field {
         }
     }
 
-    /// The error that its cells were built for, metres.
+    /// Error that the cells were built for, metres.
     pub fn tolerance(&self) -> f64 {
         self.tolerance
     }
 
-    /// The space that has grids; beyond it only bounds are known.
+    /// Space that has grids; beyond it only bounds are known.
     pub fn bounds(&self) -> Aabb {
         Aabb::around([self.root.min, self.root.max])
     }
 
-    /// The boxes of the subspaces, for looking at.
+    /// Boxes of the subspaces, for display.
     pub fn subspaces(&self) -> impl Iterator<Item = (glam::DVec3, glam::DVec3)> + '_ {
         self.grids.iter().map(|g| (g.region.min, g.region.max))
     }

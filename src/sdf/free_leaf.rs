@@ -1,4 +1,4 @@
-//! An exterior leaf without triangles: no grid, but the distances of its corners bound what is inside.
+//! An exterior leaf without triangles: it has no grid, but the distances of its corners bound the distances inside.
 
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -9,16 +9,17 @@ use super::{
 };
 use crate::geometry::{TriangleMesh, distance::point_triangle::closest_point};
 
-/// What is kept of a deleted leaf, in 24 bytes: links have hundreds of thousands.
+/// Data of a deleted leaf in 24 bytes, since links have hundreds of thousands.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FreeLeaf {
-    /// The least distance of a corner, metres.
+    /// Least distance of a corner, metres.
     least: f32,
-    /// How much more it is at each, in parts of the leaf's diagonal: no two corners differ by more than that.
+    /// Excess over `least` at each corner, in parts of the leaf's diagonal: no two corners differ by more than the
+    /// diagonal.
     more: [u16; 8],
-    /// Nothing of the surface is nearer than this to any point of the leaf, metres.
+    /// Lower bound of the surface's distance from any point of the leaf, metres.
     clearance: ShortBound,
-    /// The distance is at most this much more than the interpolated one, metres.
+    /// Upper bound of true minus interpolated distance, metres.
     above: ShortBound,
 }
 
@@ -27,7 +28,7 @@ const _: () = assert!(size_of::<FreeLeaf>() == 24);
 const PARTS: f64 = u16::MAX as f64;
 
 impl FreeLeaf {
-    /// `centre`: of the region's centre; `corners`: distances.
+    /// `centre`: exact result at the region's centre; `corners`: distances.
     pub(super) fn new(
         mesh: &TriangleMesh,
         region: &Region,
@@ -39,8 +40,8 @@ impl FreeLeaf {
         let part = part(region);
         let more =
             corners.map(|d| ((d - f64::from(least)) / part).round().clamp(0.0, PARTS) as u16);
-        // The distance to one triangle is convex: interpolated between the corners it is never too small, and the
-        // true distance is no more.
+        // The distance to one triangle is convex: interpolated between the corners it is never too small, and the true
+        // distance is no more.
         let triangle = mesh.triangle(centre.triangle);
         let excess = (0..8).map(|k| {
             closest_point(region.corner(k), &triangle).distance_squared.sqrt() - corners[k]
@@ -54,8 +55,8 @@ impl FreeLeaf {
         }
     }
 
-    /// Distance at a point of the leaf: an interpolation that overshoots by at most
-    /// sum(h^2 s (1 - s)) / (2 r), r the clearance.
+    /// Distance at a point of the leaf: an interpolation that overshoots by at most sum(h^2 s (1 - s)) / (2 r), r the
+    /// clearance.
     pub(super) fn read(&self, region: &Region, p: DVec3) -> Reading {
         let (value, slope, lower, upper) = self.interpolate(region, p);
         debug_assert!(0.0 <= lower && upper.is_finite(), "{lower} m to {upper} m at {p}");
@@ -63,23 +64,23 @@ impl FreeLeaf {
         Reading { value, lower, upper, gradient, exact: None, certainty: 1.0 }
     }
 
-    /// The lower bound alone.
+    /// Lower bound only.
     pub(super) fn lower_bound(&self, region: &Region, p: DVec3) -> f64 {
         self.interpolate(region, p).2
     }
 
-    /// The interpolated distance, its slope along the region's sides, and what the distance is at least and at most.
+    /// Interpolated distance, its slope along the region's sides, and the lower and upper bound of the distance.
     #[inline(always)]
     fn interpolate(&self, region: &Region, p: DVec3) -> (f64, DVec3, f64, f64) {
         let (size, part, least) = (region.size(), part(region), f64::from(self.least));
         let s = ((p - region.min) / size).clamp(DVec3::ZERO, DVec3::ONE);
         let (value, slope) = trilinear(&self.more.map(|more| f64::from(more) * part), s);
         let value = value + least;
-        // Half a part, and what storing the least took.
+        // Half a part, and the rounding of `least`.
         let rounding = 0.5 * part + least * f64::from(f32::EPSILON);
         let square = (size * size * s * (DVec3::ONE - s)).element_sum();
-        // Overshoot at this very place, s (1 - s) instead of 1/4. The corners' Lipschitz bound alone is loose by a
-        // third of the distance, and each tick would pay for it in exact searches.
+        // Overshoot at this exact position, s (1 - s) instead of 1/4. The corners' Lipschitz bound alone is loose by a
+        // third of the distance, and each tick would pay for that in exact searches.
         let (lipschitz, clearance) = (square.sqrt(), self.clearance.value());
         let lower = value - lipschitz.min(square / (2.0 * clearance)) - rounding;
         let upper = value + lipschitz.min(self.above.value()) + rounding;
@@ -94,7 +95,7 @@ impl FreeLeaf {
     }
 }
 
-/// Metres.
+/// Size of a part, metres.
 #[inline(always)]
 fn part(region: &Region) -> f64 {
     2.0 * region.radius() / PARTS

@@ -1,4 +1,4 @@
-//! One subspace: samples on a regular grid, and a cell between each eight of them.
+//! A subspace: samples on a regular grid, with a cell between every eight of them.
 
 use glam::{DVec3, UVec3};
 use serde::{Deserialize, Serialize};
@@ -18,28 +18,28 @@ pub(super) struct Grid {
     pub(super) region: Region,
     /// Samples on each axis, at least 3.
     pub(super) dims: UVec3,
-    /// Metres between samples on each axis.
+    /// Distance between samples on each axis, metres.
     pub(super) step: DVec3,
     /// Grid units of `local_from_link`: sample (i, j, k) is at (i, j, k).
     pub(super) per_metre: DVec3,
     /// Signed distances, x fastest.
     pub(super) samples: Vec<f32>,
-    /// One fewer on each axis, x fastest.
+    /// Cells, one fewer than samples on each axis, x fastest.
     pub(super) cells: Vec<PackedCell>,
     pub(super) lists: CandidateLists,
-    /// Largest error of storing a sample, metres.
+    /// Largest rounding error of a stored sample, metres.
     pub(super) rounding: f64,
 }
 
-/// Samples on an axis at least: the source's minimum.
+/// Minimum samples on an axis: the source's minimum.
 const SAMPLES_MIN: u32 = 3;
-/// A leaf is split further while more than this share of its cells is wide or has a longer list than is good.
+/// A leaf is split further while more than this share of its cells is wide or has a list longer than `LIST_GOOD`.
 const POOR_SHARE_MAX: f64 = 0.2;
-/// A list longer than this is slower to search than smaller cells are to hold.
+/// A list longer than this costs more search time than smaller cells cost memory.
 const LIST_GOOD: usize = 12;
 
 impl Grid {
-    /// Samples in proportion to the region's vertices.
+    /// Builds a grid with samples in proportion to the region's vertices.
     pub(super) fn build(source: &FieldSource, region: Region, n_vertices: u32) -> Grid {
         let options = source.options;
         let n = options.samples_per_vertex * f64::from(n_vertices);
@@ -47,7 +47,7 @@ impl Grid {
         Grid::sample(source, region, step)
     }
 
-    /// The leaf should be split further.
+    /// Returns true if the leaf should be split further.
     pub(super) fn is_poor(&self, tolerance: f64) -> bool {
         self.poor_share(tolerance) > POOR_SHARE_MAX
     }
@@ -55,7 +55,7 @@ impl Grid {
     fn sample(source: &FieldSource, region: Region, step: f64) -> Grid {
         debug_assert!(step > 0.0, "{step} m between samples of {region:?}");
         let size = region.size();
-        // Steps divide the region evenly on each axis, so that samples of neighbouring regions need no match.
+        // Steps divide the region evenly on each axis, so that samples of neighbouring regions need not match.
         let cells_on = |w: f64| (w / step).ceil().clamp(f64::from(SAMPLES_MIN - 1), 1e6) as u32;
         let cells = UVec3::new(cells_on(size.x), cells_on(size.y), cells_on(size.z));
         let step = size / cells.as_dvec3();
@@ -73,13 +73,14 @@ impl Grid {
         debug_assert!(dims.cmpge(UVec3::splat(SAMPLES_MIN)).all(), "{dims} samples");
         let mut corners: Vec<Corner> = Vec::with_capacity(dims.element_product() as usize);
         for i in indices(dims) {
-            // The nearest triangle of the sample before is near this one too.
+            // The nearest triangle of the previous sample is near this one too.
             let last = corners.last().map(|c| c.triangle);
             corners.push(grid.corner(source.exact, i, last));
         }
         grid.samples = corners.iter().map(|c| c.signed_distance as f32).collect();
         let largest = corners.iter().map(|c| c.signed_distance.abs()).fold(0.0, f64::max);
-        // One rounding to f32 each; interpolation with weights that sum to one loses no more than the worst corner.
+        // One rounding to f32 for each sample; interpolation with weights that sum to one loses no more than the worst
+        // corner.
         grid.rounding = largest * f64::from(f32::EPSILON);
         for i in indices(cells) {
             let around: [Corner; 8] =
@@ -120,7 +121,7 @@ impl Grid {
         self.cells.iter().map(|cell| cell.get())
     }
 
-    /// Share of cells that would be better smaller.
+    /// Share of cells that should be smaller.
     fn poor_share(&self, tolerance: f64) -> f64 {
         let poor = |cell: &Cell| match cell {
             Cell::Interpolate { below, above } => below.value().max(above.value()) > tolerance,
@@ -130,13 +131,13 @@ impl Grid {
         self.cells().filter(poor).count() as f64 / self.cells.len() as f64
     }
 
-    /// The largest certified error of a cell that interpolates, metres.
+    /// Largest certified error of a cell that interpolates, metres.
     pub(super) fn bound(&self) -> f64 {
         debug_assert!(self.rounding >= 0.0, "{}", self.rounding);
         let error = |cell: Cell| match cell {
             Cell::Interpolate { below, above } => below.value().max(above.value()),
             Cell::List(_) => 0.0,
-            // Half a diagonal: Lipschitz from the nearest corner.
+            // Half a diagonal: the Lipschitz bound from the nearest corner.
             Cell::Wide => self.step.length() * 0.5,
         };
         self.cells().map(error).fold(0.0, f64::max) + self.rounding

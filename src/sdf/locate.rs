@@ -1,4 +1,4 @@
-//! The leaves of the tree that points are in.
+//! Look-up of the leaves of the tree that contain given points.
 
 use glam::{DVec3, UVec3};
 
@@ -10,26 +10,26 @@ use super::{
 /// A leaf of the tree: its node, its level and the point's cell.
 #[derive(Clone, Copy)]
 pub(super) struct LeafLocation {
-    /// Morton code of the point, of the smallest cells there could be: three bits a level.
+    /// Morton code of the point's cell at the deepest level: three bits a level.
     code: u64,
     node: u32,
-    /// Of the leaf; 0 is that of the smallest cells.
+    /// Level of the leaf; 0 is the level of the smallest cells.
     level: u32,
 }
 
-/// The part of the field that answers in a leaf.
+/// Part of the field that a leaf refers to.
 pub(super) enum LeafAnswer<'a> {
     Grid(&'a Grid),
     Free(Region, &'a FreeLeaf),
 }
 
 impl Field {
-    /// The leaves that points of the root are in.
+    /// Finds the leaves that contain points of the root.
     #[inline(always)]
     pub(super) fn locate<const N: usize>(&self, points: &[DVec3; N]) -> [LeafLocation; N] {
         const CELLS: f64 = (1u32 << DEPTH_MAX) as f64;
-        // One Morton code for all levels: a level's octant is three bits of it, so the way down has no comparison
-        // with a node's centre.
+        // One Morton code serves all levels: a level's octant is three bits of it, so the descent compares with no
+        // node's centre.
         let per_metre = CELLS / self.root.size();
         let mut locations = [LeafLocation { code: 0, node: 0, level: DEPTH_MAX }; N];
         for (location, p) in locations.iter_mut().zip(points) {
@@ -39,7 +39,7 @@ impl Field {
         }
         let mut n_inner = N;
         while n_inner > 0 {
-            // All points go down a level at a time, so that their waits for memory overlap.
+            // All points descend a level at a time, so that their waits for memory overlap.
             n_inner = 0;
             for location in &mut locations {
                 if let OctreeNode::Inner(first) = self.nodes[location.node as usize].get() {
@@ -53,14 +53,14 @@ impl Field {
         locations
     }
 
-    /// What answers at a point that was located.
+    /// Returns the grid or free leaf for a located point.
     #[inline(always)]
     pub(super) fn leaf(&self, location: LeafLocation, p: DVec3) -> LeafAnswer<'_> {
         debug_assert!(self.root.contains(p), "{p} is outside the root");
         match self.nodes[location.node as usize].get() {
             OctreeNode::Kept(grid) => LeafAnswer::Grid(&self.grids[grid as usize]),
             OctreeNode::Deleted(leaf) => {
-                // A free leaf's box is computed from its code and not stored: the leaf keeps its nine numbers alone.
+                // A free leaf's box is computed from its code and not stored: the leaf stores only its nine numbers.
                 let size = self.root.size() / f64::from(1u32 << (DEPTH_MAX - location.level));
                 let code = location.code >> (3 * location.level);
                 let cell = UVec3::new(gather(code), gather(code >> 1), gather(code >> 2));
@@ -72,7 +72,7 @@ impl Field {
     }
 }
 
-/// Two zeros after each of the lower 21 bits.
+/// Inserts two zeros after each of the lower 21 bits.
 fn spread(x: u32) -> u64 {
     let x = u64::from(x);
     let x = (x | x << 32) & 0x001f_0000_0000_ffff;
@@ -82,7 +82,7 @@ fn spread(x: u32) -> u64 {
     (x | x << 2) & 0x1249_2492_4924_9249
 }
 
-/// Every third bit: what [`spread`] spread.
+/// Extracts every third bit: the inverse of [`spread`].
 fn gather(x: u64) -> u32 {
     let x = x & 0x1249_2492_4924_9249;
     let x = (x | x >> 2) & 0x10c3_0c30_c30c_30c3;

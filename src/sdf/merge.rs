@@ -1,4 +1,4 @@
-//! Merging neighbouring leaves of like complexity into subspaces.
+//! Merges neighbouring leaves of similar complexity into subspaces.
 
 use std::{
     cmp::Reverse,
@@ -10,8 +10,8 @@ use glam::DVec3;
 use super::{complexity::Detail, region::Region};
 use crate::geometry::tolerance::VOLUME_ROUNDING;
 
-/// Joins face neighbours whose complexities differ by less than `threshold` and whose union is a box, most
-/// alike first, ties by the smaller numbers. Returns the subspaces and each leaf's subspace.
+/// Joins face neighbours whose complexities differ by less than `threshold` and whose union is a box, most similar
+/// first, ties by the smaller numbers. Returns the subspaces and each leaf's subspace.
 pub(super) fn merge(
     leaves: Vec<Detail>,
     complexity: impl Fn(&Detail) -> f64,
@@ -26,7 +26,7 @@ pub(super) fn merge(
         }
     }
     while let Some(Reverse((_, i, j))) = heap.pop() {
-        // Joined since it was put on the heap; what it became has candidates of its own.
+        // Joined since it was put on the heap; the joined region has candidates of its own.
         if !partition.is_there(i) || !partition.is_there(j) {
             continue;
         }
@@ -38,7 +38,7 @@ pub(super) fn merge(
     partition.finish()
 }
 
-/// Regions under merging: a joined region gets a new number, its parts point to it.
+/// Regions during merging: a joined region gets a new number, and its parts point to it.
 struct RegionMerge {
     details: Vec<Detail>,
     neighbours: Vec<BTreeSet<usize>>,
@@ -55,7 +55,7 @@ impl RegionMerge {
         for k in 0..3 {
             let other = (k + 1) % 3;
             let begins = |i: &usize| [details[*i].region.min[k], details[*i].region.min[other]];
-            // Those that begin in one plane stand together, so that a leaf is compared with those alone that begin where
+            // Regions that begin in one plane are adjacent, so that a leaf is compared only with those that begin where
             // it ends.
             let mut by_min: Vec<usize> = (0..n).collect();
             by_min.sort_by(|a, b| begins(a).partial_cmp(&begins(b)).expect("finite boxes"));
@@ -100,8 +100,8 @@ impl RegionMerge {
         let difference = (complexity(a) - complexity(b)).abs();
         let is_box = a.region.union(&b.region).volume()
             <= (a.region.volume() + b.region.volume()) * (1.0 + VOLUME_ROUNDING);
-        // Bits of a non-negative float order as the float does.
-        // Only boxes are joined, so a subspace stays one grid.
+        // Bits of a non-negative float are ordered as the float is. Only boxes are joined, so a subspace stays one
+        // grid.
         (difference <= threshold && is_box)
             .then(|| Reverse((difference.to_bits(), i.min(j), i.max(j))))
     }
@@ -120,7 +120,7 @@ impl RegionMerge {
         }
         self.neighbours.push(around);
         self.joined_into.push(None);
-        // Parts keep their numbers and point to what they went into, so that leaves find their subspace at the end.
+        // Parts keep their numbers and point to the joined region, so that leaves find their subspace at the end.
         self.joined_into[i] = Some(joined);
         self.joined_into[j] = Some(joined);
         joined

@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a node is; children of a node stand together, by octant.
+/// Kind of a node; children of a node are adjacent, by octant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum OctreeNode {
     /// Index of the first of eight children.
     Inner(u32),
-    /// Answered by a subspace's grid.
+    /// Index of the subspace whose grid covers the leaf.
     Kept(u32),
-    /// Outside and free of triangles: the number of its [`super::free_leaf::FreeLeaf`], which is kept apart.
+    /// Outside and free of triangles: index of its [`super::free_leaf::FreeLeaf`], which is stored separately.
     Deleted(u32),
 }
 
-/// Two bits say which it is.
+/// Two bits hold the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PackedNode(u32);
 

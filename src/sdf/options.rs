@@ -1,4 +1,4 @@
-//! How a field is laid out, and where.
+//! Layout options and root box of a field.
 
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,21 @@ use crate::geometry::{
     tolerance::{FIELD_MARGIN_MIN_M, FIELD_TOLERANCE_SHARE},
 };
 
-/// Raised with every change to what a field is made of or how it is built.
+/// Increased with every change to a field's content or construction.
 pub const FIELD_VERSION: u32 = 10;
 
-/// How a field is laid out. The defaults suit an instrument.
+/// Layout options of a field. The defaults suit an instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FieldOptions {
-    /// Largest certified error wanted, metres; `None`: 1e-3 of the surface's diagonal.
+    /// Largest certified error requested, metres; `None`: 1e-3 of the surface's diagonal.
     pub tolerance_m: Option<f64>,
     /// A node with fewer vertices is a leaf.
     pub leaf_vertices: usize,
-    /// Depth of the tree at most.
+    /// Maximum depth of the tree.
     pub depth_max: u32,
     /// Samples of a subspace for each of its vertices, before leaves are split for accuracy.
     pub samples_per_vertex: f64,
-    /// Samples of a leaf at least, whatever its vertices: large faces have few of them.
+    /// Minimum samples of a leaf, for any number of vertices: large faces have few of them.
     pub samples_min: f64,
     /// Weights of vertices and of dihedral variance in the complexity; `None`: see `complexity`.
     pub complexity_weights: Option<(f64, f64)>,
@@ -45,14 +45,14 @@ impl Default for FieldOptions {
     }
 }
 
-/// Deeper trees are not built: a leaf's place is a whole number of this many bits on each axis.
+/// Maximum depth of any tree: a leaf's position is an integer of this many bits on each axis.
 pub(super) const DEPTH_MAX: u32 = 21;
 
-/// Share of the longest edge by which the root is larger than the surface on every side: in the root a bound
-/// is within a few hundredths of the distance, outside it only as good as the box of the triangles.
-// Half the longest edge, so that what hovers about a link is still inside its root.
+/// Share of the longest edge by which the root is larger than the surface on every side: in the root a bound is within
+/// a few hundredths of the distance, outside it only as good as the box of the triangles.
+// Half the longest edge, so that tools near a link are still inside its root.
 const ROOT_MARGIN: f64 = 0.5;
-/// What is known of a field before any distance is.
+/// Geometry of a field, known before any distance.
 pub(super) struct FieldFrame {
     pub(super) root: Region,
     pub(super) surface: Region,

@@ -1,45 +1,46 @@
-//! How far a build is, and whether it goes on.
+//! Progress and cancellation of a build.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::options::DEPTH_MAX;
 
-/// What a build does: one after the other.
+/// Stages of a build, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuildStage {
-    /// Space is split into leaves: most of the time.
+    /// Space is split into leaves; takes most of the time.
     Splitting,
     /// Merged leaves are sampled.
     Sampling,
 }
 
-/// How far a build is.
+/// Progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BuildProgress {
-    /// The stage that it is in.
+    /// Current stage.
     pub stage: BuildStage,
-    /// Of the stage, 0 to 1. Of splitting it is the volume that is done, which takes longest where the surface is.
+    /// Completed share of the stage, 0 to 1. For splitting it is the completed volume, which takes longest near the
+    /// surface.
     pub share: f64,
-    /// What the field takes so far, bytes.
+    /// Size of the field so far, bytes.
     pub bytes: usize,
 }
 
-/// The caller of a build wanted no more of it.
+/// The caller stopped the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the build of a field was stopped")]
 pub struct BuildStopped;
 
-/// Counts what the threads of one build have done.
+/// Progress counters shared by the threads of one build.
 pub(super) struct ProgressCounter<'a> {
     goes_on: &'a (dyn Fn(BuildProgress) -> bool + Sync),
-    /// Of [`VOLUME_UNITS`] each.
+    /// Completed volume in smallest octants; [`VOLUME_UNITS`] at the end.
     volume: AtomicU64,
     subspaces: AtomicUsize,
     bytes: AtomicUsize,
     is_stopped: AtomicBool,
 }
 
-/// The root's volume in those of the smallest octants.
+/// Volume of the root in smallest octants.
 const VOLUME_UNITS: u64 = 1 << (3 * DEPTH_MAX);
 
 impl<'a> ProgressCounter<'a> {
@@ -53,21 +54,21 @@ impl<'a> ProgressCounter<'a> {
         }
     }
 
-    /// Whether to split on. Asked at each node.
+    /// Returns false if splitting must stop. Called at each node.
     pub(super) fn goes_on(&self) -> bool {
         let share = self.volume.load(Relaxed) as f64 / VOLUME_UNITS as f64;
         self.ask(BuildStage::Splitting, share)
     }
 
-    /// A leaf at this depth is done, which takes so many bytes.
+    /// Counts a completed leaf at this depth, of `bytes` bytes.
     pub(super) fn leaf_done(&self, depth: u32, bytes: usize) {
         debug_assert!(depth <= DEPTH_MAX, "depth {depth}");
         self.volume.fetch_add(VOLUME_UNITS >> (3 * depth), Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// A subspace of `of` is sampled. Whether to go on.
-    // The order in which threads count is of no consequence: the parts are collected in their own order.
+    /// Counts a sampled subspace of `of`. Returns false if sampling must stop.
+    // The order in which threads count does not matter: the parts are collected in their own order.
     pub(super) fn subspace_done(&self, of: usize, bytes: usize) -> bool {
         self.bytes.fetch_add(bytes, Relaxed);
         let done = self.subspaces.fetch_add(1, Relaxed) + 1;
@@ -80,7 +81,7 @@ impl<'a> ProgressCounter<'a> {
 
     fn ask(&self, stage: BuildStage, share: f64) -> bool {
         debug_assert!((0.0..=1.0).contains(&share), "{share} of {stage:?}");
-        // Asked no more once it said no: each thread of the build has to hear of it.
+        // The callback is not called again after it returned false: each thread of the build has to see that.
         if self.is_stopped() {
             return false;
         }

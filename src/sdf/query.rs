@@ -1,4 +1,4 @@
-//! Reading the field: value, gradient and certified interval in one go.
+//! Reads of the field: value, gradient and certified interval at once.
 
 use glam::{DVec3, UVec3};
 
@@ -15,23 +15,23 @@ use crate::geometry::{
     TriangleMesh, direction::direction, mesh::pseudonormal::pseudonormal, tolerance::BOUND_COVER,
 };
 
-/// Points that are read side by side.
-// Side by side is for the waits of the descents. To interpolate in lanes as well is 1.4 times as fast on a field of
-// 57 MB, but single reads lose as much, and a tick waits for one point more often than for eight.
+/// Number of points that are read together.
+// Points are read together to overlap the waits of their descents. Interpolating in lanes as well is 1.4 times as fast
+// on a field of 57 MB, but single reads lose as much, and a tick waits for one point more often than for eight.
 const LANES: usize = 8;
 
-/// A cell whose bounds are looser than this share of a radius is asked for its triangles: elsewhere that costs more than it
-/// saves.
+/// A cell whose bounds are looser than this share of a radius is resolved by its triangles: for tighter cells that
+/// costs more than it saves.
 const WIDE: f64 = 0.25;
 
 impl Field {
-    /// The field at `p`, with the mesh that it was built of.
+    /// Reads the field at `p`. `mesh`: the mesh that it was built from.
     pub fn read(&self, mesh: &TriangleMesh, p: DVec3) -> Reading {
         let [reading] = self.reads(mesh, &[p]);
         reading
     }
 
-    /// The field at many points, each as [`Field::read`] gives it, eight side by side.
+    /// Reads the field at many points, each as [`Field::read`] does, eight together.
     pub fn read_many(&self, mesh: &TriangleMesh, points: &[DVec3], readings: &mut Vec<Reading>) {
         readings.clear();
         let (eights, rest) = points.as_chunks::<LANES>();
@@ -39,7 +39,7 @@ impl Field {
         readings.extend(rest.iter().map(|p| self.read(mesh, *p)));
     }
 
-    /// [`Field::read`] of several points side by side: their waits for memory overlap.
+    /// As [`Field::read`], for several points together: their waits for memory overlap.
     pub fn reads<const N: usize>(&self, mesh: &TriangleMesh, points: &[DVec3; N]) -> [Reading; N] {
         let inside = points.map(|p| self.root.nearest(p));
         let locations = self.locate(&inside);
@@ -57,13 +57,13 @@ impl Field {
         readings
     }
 
-    /// A lower bound of the signed distance at `p`, without exact work.
+    /// Lower bound of the signed distance at `p`, without exact work.
     pub fn lower_bound(&self, p: DVec3) -> f64 {
         let [lower] = self.lower_bounds(&[p]);
         lower
     }
 
-    /// [`Field::lower_bound`] of several points, looked for side by side.
+    /// As [`Field::lower_bound`], for several points whose leaves are located together.
     pub fn lower_bounds<const N: usize>(&self, points: &[DVec3; N]) -> [f64; N] {
         let inside = points.map(|p| self.root.nearest(p));
         let locations = self.locate(&inside);
@@ -79,7 +79,7 @@ impl Field {
         lowers
     }
 
-    /// False only when the signed distance at `p` is more than `radius` metres.
+    /// Returns false only if the signed distance at `p` is more than `radius` metres.
     pub fn may_be_within(&self, mesh: &TriangleMesh, p: DVec3, radius: f64) -> bool {
         if !self.root.contains(p) {
             return self.lower_bound(p) <= radius;
@@ -91,28 +91,28 @@ impl Field {
         }
     }
 
-    /// From a bound at the nearest point of the root to a bound outside it.
+    /// Converts a bound at the nearest point of the root to a bound outside it.
     fn beyond(&self, p: DVec3, inside: DVec3, lower: f64) -> f64 {
         let displacement = p.distance(inside);
         if displacement == 0.0 {
             return lower;
         }
-        // Two bounds hold outside the root: Lipschitz from its nearest point, and the distance of the triangles'
-        // box. Far away the second is the better one.
+        // Two bounds hold outside the root: Lipschitz from its nearest point, and the distance of the triangles' box.
+        // At a large distance the second is better.
         let to_surface = p.distance(p.clamp(self.surface.min, self.surface.max));
         (lower - displacement).max(to_surface)
     }
 
-    /// From a reading at the nearest point of the root to one outside it.
+    /// Converts a reading at the nearest point of the root to a reading outside it.
     fn outside(&self, p: DVec3, inside: DVec3, near: &Reading) -> Reading {
         let displacement = p.distance(inside);
         debug_assert!(displacement >= 0.0, "{displacement} m from {inside} to {p}");
         let upper = near.upper + displacement;
-        // Where both are sharp their rounding can cross them.
+        // If both bounds are sharp, their rounding can cross them.
         let lower = self.beyond(p, inside, near.lower).min(upper);
         let gradient = direction(p - inside).unwrap_or_default();
         Reading {
-            // The middle of the interval is at most half of it off.
+            // The middle of the interval is off by at most half of it.
             value: 0.5 * (lower + upper),
             lower,
             upper,
@@ -127,7 +127,7 @@ impl Field {
         match grid.cells[grid.cell_index(index)].get() {
             Cell::List(n) => self.read_list(mesh, grid, grid.lists.get(n), fraction, p),
             Cell::Interpolate { below, above } => {
-                // The smaller of two bounds: what the cell was certified for, and Lipschitz at this very place.
+                // The smaller of two bounds: the cell's certified bound, and Lipschitz at this exact position.
                 let (value, gradient) = grid.interpolate(index, fraction);
                 let lipschitz = grid.lipschitz(fraction);
                 let below = below.value().min(lipschitz) + grid.rounding;
@@ -141,8 +141,8 @@ impl Field {
             }
             Cell::Wide => {
                 let (value, gradient) = grid.interpolate(index, fraction);
-                // The sign may change in here, and where a surface crosses itself or is open it does so
-                // without passing 0: only the unsigned distance is 1-Lipschitz then.
+                // The sign may change in this cell, and if a surface crosses itself or is open it does so without
+                // passing 0: only the unsigned distance is then 1-Lipschitz.
                 let farthest = grid.around(index).into_iter().map(f64::abs).fold(0.0, f64::max);
                 let reach = farthest + grid.lipschitz(fraction) + grid.rounding;
                 let (lower, upper) = (-reach, reach);
@@ -177,7 +177,7 @@ impl Field {
 }
 
 impl Grid {
-    /// The cell of a point of the region, and where in it the point is (0 to 1 on each axis).
+    /// Cell of a point of the region, and the point's position in it (0 to 1 on each axis).
     fn locate(&self, p: DVec3) -> (UVec3, DVec3) {
         let local = (p - self.region.min) * self.per_metre;
         let index = local.max(DVec3::ZERO).as_uvec3().min(self.dims - 2);
@@ -189,7 +189,7 @@ impl Grid {
         std::array::from_fn(|k| f64::from(self.samples[self.sample_index(index + offset(k))]))
     }
 
-    /// From the centre of a cell to a point of it, metres.
+    /// Distance from the centre of a cell to a point of it, metres.
     fn centre_distance(&self, s: DVec3) -> f64 {
         ((s - 0.5) * self.step).length()
     }
@@ -205,9 +205,9 @@ impl Grid {
         (self.step * self.step * s * (DVec3::ONE - s)).element_sum().sqrt()
     }
 
-    /// False only when the signed distance is more than a radius. Where the cell is wide for that, its triangles tell:
-    /// a link of few large faces has cells as wide as its cavity, and their bounds would let all pass that is in there. To
-    /// the field's tolerance, as all that it tells.
+    /// Returns false only if the signed distance is more than a radius. If the cell is too wide for that, its triangles
+    /// decide: a link of few large faces has cells as wide as its cavity, and their bounds would accept every point in
+    /// the cavity. Accurate to the field's tolerance, as all its results.
     fn may_be_within(&self, mesh: &TriangleMesh, p: DVec3, radius: f64, tolerance: f64) -> bool {
         if self.lower_bound(p) > radius {
             return false;

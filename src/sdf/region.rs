@@ -1,4 +1,4 @@
-//! Boxes in `f64`: the space that a node, leaf or subspace answers for.
+//! Boxes in `f64`: the space covered by a node, leaf or subspace.
 
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ impl Region {
         self.size().element_product()
     }
 
-    /// From the centre to a corner.
+    /// Distance from the centre to a corner.
     pub(super) fn radius(&self) -> f64 {
         self.size().length() * 0.5
     }
@@ -32,12 +32,12 @@ impl Region {
         self.min.cmple(p).all() && p.cmple(self.max).all()
     }
 
-    /// The point of the box that is nearest to `p`.
+    /// Point of the box that is nearest to `p`.
     pub(super) fn nearest(&self, p: DVec3) -> DVec3 {
         p.clamp(self.min, self.max)
     }
 
-    /// No point of the triangle is nearer to the box than this.
+    /// Lower bound of the distance between the triangle and the box.
     pub(super) fn distance_below(&self, [a, b, c]: &[DVec3; 3]) -> f64 {
         let (min, max) = (a.min(*b).min(*c), a.max(*b).max(*c));
         (min - self.max).max(self.min - max).max(DVec3::ZERO).length()
@@ -60,10 +60,10 @@ impl Region {
         Region { min: centre.min(corner), max: centre.max(corner) }
     }
 
-    /// The octant that a point is in; a point in a middle plane goes to the upper one.
+    /// Octant that contains a point; a point in a middle plane goes to the upper one.
     pub(super) fn octant_of(&self, p: DVec3) -> usize {
-        // The same expression as the octants' common corner, so that a point in a middle plane is in the octant it
-        // is said to be in, to the bit.
+        // Computed by the expression of the octants' common corner, so that a point in a middle plane is in its
+        // reported octant, to the bit.
         let c = self.centre();
         usize::from(p.x >= c.x) | usize::from(p.y >= c.y) << 1 | usize::from(p.z >= c.z) << 2
     }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 pub(super) struct ShortBound(u16);
 
 impl ShortBound {
-    /// Bits that it uses.
+    /// Number of bits in use.
     pub(super) const BITS: u32 = 15;
 
-    /// The least that is `x` or more.
+    /// Least representable number that is `x` or more.
     pub(super) fn above(x: f64) -> ShortBound {
         debug_assert!(x >= 0.0 && x < f64::from(f32::MAX), "{x}");
         let single = x as f32;
@@ -18,7 +18,7 @@ impl ShortBound {
         ShortBound(above.to_bits().div_ceil(1 << 16) as u16)
     }
 
-    /// The greatest that is `x` or less.
+    /// Greatest representable number that is `x` or less.
     pub(super) fn below(x: f64) -> ShortBound {
         debug_assert!(x >= 0.0 && x.is_finite(), "{x}");
         let single = x as f32;
@@ -34,7 +34,7 @@ impl ShortBound {
         u32::from(self.0)
     }
 
-    /// Of the lowest [`Self::BITS`].
+    /// Decodes the lowest [`Self::BITS`].
     pub(super) fn from_bits(bits: u32) -> ShortBound {
         ShortBound(bits as u16 & ((1 << ShortBound::BITS) - 1))
     }

@@ -1,4 +1,4 @@
-//! Where the normal of the nearest triangle alone tells inside from outside.
+//! Cells in which the normal of the nearest triangle alone tells inside from outside.
 
 use glam::DVec3;
 
@@ -15,16 +15,16 @@ use crate::geometry::{
     triangle_triangle::meet_beyond_shared,
 };
 
-/// What the sign near a triangle depends on, for surfaces whose sign is a winding number.
+/// Data for the sign near a triangle, for surfaces whose sign is a winding number.
 pub(super) struct SignFromNormal {
     body: Vec<TriangleId>,
-    /// By triangle: it has an edge that is open, shared by more than two, or traversed twice in one direction, or is off the
-    /// outer sheet of a body that crosses itself.
+    /// By triangle: true if it has an edge that is open, shared by more than two, or traversed twice in one direction,
+    /// or is off the outer sheet of a body that crosses itself.
     improper: Vec<bool>,
 }
 
-/// The rest of the surface may turn around a corner by this much of a whole winding at most: a quarter,
-/// half of what would change the sign.
+/// Maximum winding of the rest of the surface around a corner, in whole windings: a quarter, half of what would change
+/// the sign.
 const BACKGROUND_MAX: f64 = 0.25;
 
 impl SignFromNormal {
@@ -42,8 +42,8 @@ impl SignFromNormal {
         SignFromNormal { body, improper }
     }
 
-    /// The triangles are proper and of one body, and at every corner the normal of the nearest of them says
-    /// what the winding number says but for a small background.
+    /// Returns true if the triangles are proper and of one body, and at every corner the normal of the nearest of them
+    /// agrees with the winding number except for a small background.
     pub(super) fn holds(
         &self,
         mesh: &TriangleMesh,
@@ -51,8 +51,8 @@ impl SignFromNormal {
         corners: &[Corner; 8],
     ) -> bool {
         let body = |t: &TriangleId| self.body[t.0 as usize];
-        // A normal tells sides of its own body only: of two bodies that cross, the nearest face of one says nothing
-        // of the other.
+        // A normal decides sides of its own body only: of two bodies that cross, the nearest face of one does not
+        // describe the other.
         let one_body = list.windows(2).all(|pair| body(&pair[0]) == body(&pair[1]));
         let proper = list.iter().all(|t| !self.improper[t.0 as usize]);
         one_body && proper && corners.iter().all(|c| self.background(mesh, c) <= BACKGROUND_MAX)
@@ -66,8 +66,8 @@ impl SignFromNormal {
     }
 }
 
-/// The triangles of bodies that cross themselves, but for their outer sheets: elsewhere the normal of what is nearest says
-/// nothing of the body's other sheets, however far from where they cross.
+/// Triangles of bodies that cross themselves, except for their outer sheets: on other triangles the normal of the
+/// nearest feature does not describe the body's other sheets, at any distance from the crossing.
 fn off_the_outer_sheets(
     mesh: &TriangleMesh,
     exact: &Exact,
@@ -76,7 +76,7 @@ fn off_the_outer_sheets(
     let mut crosses = vec![false; body.len()];
     let (mut near, mut bodies) = (Vec::new(), Vec::new());
     let of = |t: TriangleId| (mesh.joined_vertices(t), mesh.triangle(t));
-    // Those without area bound nothing, and files of instruments are full of them.
+    // Triangles without area bound nothing, and files of instruments are full of them.
     let has_area = |t: TriangleId| unit_normal(mesh, t) != DVec3::ZERO;
     for t in mesh.triangle_ids().filter(|t| has_area(*t)) {
         near.clear();

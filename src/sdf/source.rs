@@ -1,4 +1,4 @@
-//! What all parts of a build work from.
+//! Input shared by all parts of a build.
 
 use super::{
     exact::Exact, options::FieldOptions, progress::ProgressCounter,
@@ -6,13 +6,13 @@ use super::{
 };
 use crate::geometry::TriangleMesh;
 
-/// The surface and how its field is wanted.
+/// The surface and the options of its field.
 pub(super) struct FieldSource<'a> {
     pub(super) mesh: &'a TriangleMesh,
     pub(super) exact: &'a Exact<'a>,
     pub(super) sign_from_normal: SignFromNormal,
     pub(super) options: &'a FieldOptions,
-    /// Metres.
+    /// Tolerance in metres.
     pub(super) tolerance: f64,
     pub(super) progress: &'a ProgressCounter<'a>,
 }

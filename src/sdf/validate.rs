@@ -1,4 +1,4 @@
-//! Whether a field that came from elsewhere can be read safely, and is the field of a surface.
+//! Validation of a field that comes from elsewhere: safe to read, and the field of a given surface.
 
 use glam::{DVec3, UVec3};
 
@@ -16,9 +16,8 @@ use super::{
 use crate::geometry::TriangleMesh;
 
 impl Field {
-    /// Every index leads somewhere, every number is one, and frame, sign rule and some samples of every
-    /// subspace are those of the field that would be built of `mesh`. A field that passes never panics
-    /// when it is read.
+    /// Returns true if every index and every number is valid, and frame, sign rule and some samples of every subspace
+    /// equal those of the field that would be built from `mesh`. A field that passes never panics when it is read.
     pub fn is_of(&self, mesh: &TriangleMesh, exact: &Exact, options: &FieldOptions) -> bool {
         let frame = FieldFrame::of(mesh, options);
         let by_winding = (exact.distance)(frame.root.min, None).winding.is_some();
@@ -30,7 +29,7 @@ impl Field {
             && self.grids.iter().all(|g| g.is_well_formed(mesh, by_winding) && g.agrees(exact))
     }
 
-    /// Every node is met once on the way down, and every grid covers the leaves that name it.
+    /// Returns true if the descent meets every node once, and every grid covers the leaves that name it.
     fn tree_is_well_formed(&self) -> bool {
         let mut met = vec![false; self.nodes.len()];
         let mut open = vec![(0, self.root, 0)];
@@ -79,10 +78,10 @@ impl Grid {
             && self.lists.is_well_formed(mesh, by_winding)
     }
 
-    /// A few samples are what the exact search says.
+    /// Returns true if a few samples equal the exact search.
     fn agrees(&self, exact: &Exact) -> bool {
-        // The first, the middle and the last sample: a field of another surface fails at once, and one that was
-        // damaged since it was checked when it was written is not what this is for.
+        // The first, the middle and the last sample: a field of another surface fails at once; damage since the field
+        // was checked at writing is not the concern of this test.
         let places = [UVec3::ZERO, self.dims / 2, self.dims - 1];
         places.into_iter().all(|i| {
             let at: DVec3 = self.region.min + i.as_dvec3() * self.step;

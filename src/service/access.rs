@@ -1,4 +1,4 @@
-//! Who may call, and what: API keys, TLS and client certificates, read again when their files change.
+//! Access rules: API keys, TLS and client certificates, read again when their files change.
 
 pub mod caller;
 pub mod credential_file;
@@ -19,7 +19,7 @@ use credential_file::{AccessError, WatchedFiles};
 use denied::Denied;
 use keys::ApiKeys;
 
-/// What is checked of each call and each connection.
+/// Access rules of calls and connections.
 pub struct Access {
     keys: Option<WatchedFiles<ApiKeys>>,
     tls: Option<WatchedFiles<rustls::ServerConfig>>,
@@ -30,7 +30,7 @@ impl Access {
     /// Reads all files.
     ///
     /// # Errors
-    /// The first file that cannot be used.
+    /// The first unusable file.
     pub fn open(access: &config::AccessSettings) -> Result<Access, AccessError> {
         let keys = match access.keys_file.clone() {
             Some(file) => {
@@ -45,7 +45,7 @@ impl Access {
         Ok(Access { keys, tls, reload_interval: access.reload_interval })
     }
 
-    /// Who calls with these headers.
+    /// Returns the caller with these headers.
     pub fn caller(&self, headers: &http::HeaderMap) -> Result<Caller, Denied> {
         let Some(keys) = &self.keys else { return Ok(Caller::ANYBODY) };
         let given = headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -54,7 +54,7 @@ impl Access {
         Ok(Caller::of(key))
     }
 
-    /// The certificate to show now; `None` without TLS.
+    /// Returns the current TLS configuration; `None` without TLS.
     pub fn tls(&self) -> Option<Arc<rustls::ServerConfig>> {
         self.tls.as_ref().map(|tls| tls.now())
     }

@@ -1,11 +1,11 @@
-//! Agones' sidecar, which is told how this server is: feature `agones`.
+//! Client of Agones' sidecar, which reports the state of this server: feature `agones`.
 //!
-//! Agones runs the sidecar beside a server that it placed and sets `AGONES_SDK_GRPC_PORT`; without that nothing is told.
-//! The sidecar hears that the server is ready once its scenes were read; that it is well, as often as the runtime of ticks
-//! has run, and not at all when that hangs; that it is allocated, as soon as anybody has a scene or a loop here; how many
-//! of both there are; and that it ends. When Agones wants it to end, it drains as it does on SIGTERM.
+//! Agones runs the sidecar next to a server that it placed and sets `AGONES_SDK_GRPC_PORT`; without that variable
+//! nothing is reported. The server reports that it is ready once its scenes were read; that it is healthy, as often as
+//! the runtime of ticks has run, and not at all if that hangs; that it is allocated, as soon as any client has a scene
+//! or a loop here; the number of both; and that it ends. If Agones wants the server to end, it drains as on SIGTERM.
 //!
-//! This runs on the thread of `control`, so that it neither waits for ticks nor takes their time.
+//! The client runs on the thread of `control`, so that it neither waits for ticks nor takes their time.
 
 mod counted_places;
 mod sdk;
@@ -37,18 +37,18 @@ use sdk::{
     sdk_client::SdkClient,
 };
 
-/// How often the server is looked at.
+/// Interval at which the server's state is checked.
 const STEP: Duration = Duration::from_millis(200);
-/// How often it says that it is well: Agones expects it every five seconds (`health.periodSeconds`).
+/// Interval of health reports: Agones expects one every five seconds (`health.periodSeconds`).
 const HEALTH_INTERVAL: Duration = Duration::from_secs(1);
-/// Until a call that was not answered, or has had no effect, is made again.
+/// Time after which a call that was not answered, or had no effect, is repeated.
 const RETRY: Duration = Duration::from_secs(2);
-/// A sidecar is on the same machine.
+/// Maximum time of a call; the sidecar is on the same machine.
 const CALL_MAX: Duration = Duration::from_secs(2);
-/// An allocated server is given back when nobody has used it for so long: whoever it was allocated for may be on the way.
+/// Time after which an unused allocated server is returned: the client of the allocation may still be on its way.
 const UNUSED_MAX: Duration = Duration::from_secs(30);
 
-/// What is told and heard, for as long as the server runs.
+/// Exchange with the sidecar, for as long as the server runs.
 pub struct Sidecar {
     registry: Arc<SceneRegistry>,
     sessions: Arc<SessionRegistry>,
@@ -56,13 +56,13 @@ pub struct Sidecar {
     to_end: Arc<Notify>,
 }
 
-/// What is known of Agones' side.
+/// Known state of Agones.
 struct Known {
-    /// As the sidecar says; empty before it has said anything.
+    /// State that the sidecar reported; empty before its first report.
     state: String,
-    /// When it was last asked for another state.
+    /// Time of the last request for another state.
     asked_ns: Option<u64>,
-    /// When somebody last had a scene or a loop, or a place was kept for one.
+    /// Time when a client last had a scene or a loop, or a place was promised.
     used_ns: u64,
     healthy_ns: Option<u64>,
     scenes: CountedPlaces,
@@ -70,7 +70,7 @@ struct Known {
 }
 
 impl Sidecar {
-    /// Of this server; `to_end` is notified when Agones wants it to end.
+    /// Creates the client; `to_end` is notified when Agones wants this server to end.
     pub fn new(
         registry: &Arc<SceneRegistry>,
         sessions: &Arc<SessionRegistry>,
@@ -85,14 +85,14 @@ impl Sidecar {
         }
     }
 
-    /// Talks to the sidecar until it has heard that the server ends; `None` where Agones has set none.
+    /// Talks to the sidecar until it has received that the server ends; `None` if Agones has set no port.
     pub fn talking(self) -> Option<impl Future<Output = ()> + Send + 'static> {
         let port = env::var("AGONES_SDK_GRPC_PORT").ok()?;
         let host = env::var("AGONES_SDK_GRPC_HOST").unwrap_or_else(|_| "localhost".to_owned());
         Some(async move { self.talk(&format!("http://{host}:{port}")).await })
     }
 
-    /// The same, with a sidecar whose address is known.
+    /// As [`Sidecar::talking`], with the sidecar's address.
     async fn talk(&self, url: &str) {
         let (scenes, loops) = (CountedPlaces::new("scenes"), CountedPlaces::new("loops"));
         let (state, asked_ns, healthy_ns) = Default::default();
@@ -125,7 +125,7 @@ impl Sidecar {
                     self.see(&game_server?.ok_or_else(ended)?, known);
                 }
                 _ = due.tick() => {
-                    // One that is full is not read: the sidecar hangs, and this server need not.
+                    // A full channel is skipped: the sidecar hangs, and this server must not wait for it.
                     if self.is_healthy_now(known) {
                         let _ = beats.try_send(Empty {});
                     }
@@ -139,7 +139,7 @@ impl Sidecar {
         }
     }
 
-    /// Whether it is time to say so, and true.
+    /// Returns true if a health report is due and the server is healthy.
     fn is_healthy_now(&self, known: &mut Known) -> bool {
         let is_due = known.healthy_ns.is_none_or(|at| is_longer_ago(at, HEALTH_INTERVAL));
         let is_healthy = is_due && self.heart.is_beating();
@@ -149,7 +149,7 @@ impl Sidecar {
         is_healthy
     }
 
-    /// What Agones says of this server.
+    /// Processes Agones' report of this server.
     fn see(&self, game_server: &GameServer, known: &mut Known) {
         let now_ns = now_ns();
         let Some(status) = &game_server.status else { return };
@@ -168,7 +168,7 @@ impl Sidecar {
         }
     }
 
-    /// Asks for the state that this server should be in.
+    /// Requests the state that this server should be in.
     async fn ask(&self, client: &mut SdkClient<Channel>, known: &mut Known) -> Result<(), Status> {
         let (n_scenes, n_loops) = (self.registry.n_scenes(), self.sessions.n_sessions());
         known.scenes.set_there(n_scenes as i64);
@@ -182,11 +182,11 @@ impl Sidecar {
             return Ok(());
         }
         let asked = match &*known.state {
-            // Not when it is anything else: an allocated server that says that it is ready is allocated no more.
+            // Only in these states: an allocated server that reports ready is no longer allocated.
             "PortAllocation" | "Creating" | "Starting" | "Scheduled" => {
                 answered(client.ready(Empty {})).await
             }
-            // Somebody came without an allocation.
+            // A client came without an allocation.
             "Ready" if is_used => answered(client.allocate(Empty {})).await,
             "Allocated" if is_longer_ago(known.used_ns, UNUSED_MAX) => {
                 answered(client.ready(Empty {})).await
@@ -197,7 +197,7 @@ impl Sidecar {
         asked
     }
 
-    /// Tells the counters what has changed.
+    /// Sends changed counts to the counters.
     async fn count(&self, channel: &Channel, known: &mut Known) -> Result<(), Status> {
         for places in [&mut known.scenes, &mut known.loops] {
             let Some(count) = places.due(now_ns()) else { continue };
@@ -205,7 +205,7 @@ impl Sidecar {
             let update = CounterUpdateRequest { name, count: Some(count), capacity, count_diff };
             let request = UpdateCounterRequest { counter_update_request: Some(update) };
             match answered(BetaClient::new(channel.clone()).update_counter(request)).await {
-                // The fleet has no such counter, or one that is too small for what is here.
+                // The fleet has no such counter, or its capacity is too small for the places in use.
                 Err(e)
                     if matches!(
                         e.code(),
@@ -226,7 +226,7 @@ fn is_longer_ago(at_ns: u64, than: Duration) -> bool {
     u128::from(now_ns().saturating_sub(at_ns)) > than.as_nanos()
 }
 
-/// Whether a call was answered in time.
+/// Returns an error if a call was not answered in time.
 async fn answered<T>(call: impl Future<Output = Result<T, Status>>) -> Result<(), Status> {
     let late = |_| Status::deadline_exceeded("it does not answer");
     timeout(CALL_MAX, call).await.map_err(late)?.map(drop)

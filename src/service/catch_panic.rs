@@ -1,4 +1,4 @@
-//! Keeps a panic to the request that met it.
+//! Confines a panic to the request that caused it.
 
 use std::{
     future::{Future, poll_fn},
@@ -12,19 +12,19 @@ use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 use tonic::{Status, body::Body};
 
-/// The engine panicked; the panic hook has reported where.
+/// The engine panicked; the panic hook has logged the location.
 #[derive(Debug, thiserror::Error)]
 #[error("the server failed while it computed this; the failure is in its log")]
 pub struct Panicked;
 
-/// Runs `work`, and survives it. The caller drops what `work` may have left half changed.
+/// Runs `work` and catches panics. The caller drops state that `work` may have left half changed.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     let work = || {
         #[cfg(test)]
         injected::panic_when_asked();
         work()
     };
-    // Sound to assert: what the work borrowed is dropped or started anew by every caller.
+    // Sound to assert: every caller drops or rebuilds the state that the work borrowed.
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked)
 }
 
@@ -35,7 +35,7 @@ pub async fn catch_panic_blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| Panicked)
 }
 
-/// Runs a handler, and survives it.
+/// Runs a handler and catches panics.
 pub async fn catch_panic_future<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
     let mut work = pin!(work);
     poll_fn(|cx| match catch_panic(|| work.as_mut().poll(cx)) {
@@ -46,14 +46,14 @@ pub async fn catch_panic_future<T>(work: impl Future<Output = T>) -> Result<T, P
     .await
 }
 
-/// An answer's messages; a panic among them ends it with INTERNAL instead of breaking it off.
+/// Body of an answer; a panic in it ends the answer with INTERNAL instead of breaking it off.
 pub struct CatchPanicBody {
-    /// `None` once it has ended.
+    /// Messages of the answer; `None` once it has ended.
     inner: Option<Body>,
 }
 
 impl CatchPanicBody {
-    /// The same messages.
+    /// Wraps a body.
     pub fn of(inner: Body) -> Body {
         Body::new(CatchPanicBody { inner: Some(inner) })
     }
@@ -87,17 +87,17 @@ impl http_body::Body for CatchPanicBody {
     }
 }
 
-/// What ends an answer before it is whole.
+/// Returns the frame that ends an incomplete answer.
 ///
 /// # Errors
-/// When the status cannot be sent: the answer breaks off then.
+/// Returns an error if the status cannot be sent: the answer then breaks off.
 pub fn last_frame(status: Status) -> Result<Frame<Bytes>, Status> {
     let mut trailers = HeaderMap::new();
     status.add_header(&mut trailers)?;
     Ok(Frame::trailers(trailers))
 }
 
-/// Panics that tests ask for, on their own thread.
+/// Panics that tests inject on their own thread.
 #[cfg(test)]
 pub mod injected {
     use std::cell::Cell;
@@ -106,7 +106,7 @@ pub mod injected {
         static NEXT: Cell<u32> = const { Cell::new(0) };
     }
 
-    /// The next `n` works of this thread that [`catch_panic`](super::catch_panic) runs panic.
+    /// Makes the next `n` works of this thread that [`catch_panic`](super::catch_panic) runs panic.
     pub fn panics(n: u32) {
         NEXT.set(n);
     }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     impl<S: tokio_stream::Stream<Item = u8>> MapFrames for S {
-        /// One good frame, then a panic.
+        /// Returns one good frame, then a panic.
         fn map_frames(self) -> impl tokio_stream::Stream<Item = Result<Frame<Bytes>, Status>> {
             tokio_stream::StreamExt::map(self, |n| {
                 assert!(n == 0, "on purpose");

@@ -1,4 +1,4 @@
-//! The process's clock. Every time that the engine is given comes from here.
+//! Clock of the process, the source of every time that is passed to the engine.
 
 use std::{sync::LazyLock, time::Instant};
 
@@ -11,11 +11,10 @@ pub fn now_ns() -> u64 {
     START.elapsed().as_nanos() as u64
 }
 
-/// Nanoseconds of the clock of leases, which goes on while the machine is suspended: what another server counts meanwhile
-/// counts here too.
+/// Nanoseconds of the clock of leases, which runs while the machine is suspended, like the clocks of other servers.
 pub fn lease_now_ns() -> u64 {
     let now_ns = boot_clock::now_ns();
-    // Servers of a test are on one machine: their clocks run unequally only by this.
+    // Servers of a test are on one machine: only this factor makes their clocks run unequally.
     #[cfg(debug_assertions)]
     let now_ns = (now_ns as f64 * *TEST_RATE) as u64;
     now_ns

@@ -1,9 +1,9 @@
-//! A thread for what has to be answered while all threads of ticks are busy: health, metrics, systemd's watchdog and
-//! Agones' sidecar.
+//! Thread for health, metrics, systemd's watchdog and Agones' sidecar, which must respond while all threads of ticks
+//! are busy.
 //!
-//! It has a runtime of its own and computes nothing: frames of live views are made in the background. So that the
-//! watchdog still notices a runtime of ticks that hangs, that one beats, and systemd is told that the server lives only
-//! while it does.
+//! The thread has a runtime of its own and computes nothing: frames of live views are made in the background. To let
+//! the watchdog notice a hanging runtime of ticks, that runtime beats, and the thread reports to systemd that the
+//! server is alive only while it does.
 
 use std::{
     future::Future,
@@ -22,20 +22,20 @@ use super::{
     web::serve::{WebPort, serve},
 };
 
-/// What Agones' sidecar is still told after the server has ended.
+/// Maximum time for the last calls to Agones' sidecar after the server has ended.
 const LAST_WORD_MAX: Duration = Duration::from_secs(1);
 
-/// The thread, until it is dropped.
+/// Handle of the thread, which ends when the handle is dropped.
 pub struct Control {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Control {
-    /// Serves what there is to serve over HTTP, on its listener, where there is one, and talks to Agones' sidecar.
+    /// Serves HTTP on the listener, if there is one, and talks to Agones' sidecar.
     ///
     /// # Errors
-    /// When the system has no thread, or no runtime for it.
+    /// Returns an error if the system has no thread, or no runtime for it.
     pub fn start(
         served: Option<(TcpListener, WebPort)>,
         heart: &Arc<Heartbeat>,
@@ -60,13 +60,13 @@ impl Control {
                 }
             };
             tokio::select! {
-                // An error: the server has ended without a word.
+                // An error means that the server has ended without a signal.
                 _ = ended => {}
                 () = served => {}
                 () = systemd::stay_alive(&heart) => {}
             }
             if let Some(sidecar) = sidecar {
-                // An error: it hears nothing.
+                // An error means that the sidecar does not answer.
                 let _ = timeout(LAST_WORD_MAX, sidecar).await;
             }
         };
@@ -79,7 +79,7 @@ impl Control {
 impl Drop for Control {
     fn drop(&mut self) {
         drop(self.end.take());
-        // It has nothing that takes time, and its port is free when it has ended.
+        // The thread has no long work left, and its port is free once it has ended.
         self.thread.take().into_iter().for_each(|thread| drop(thread.join()));
     }
 }

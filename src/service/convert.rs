@@ -1,7 +1,7 @@
-//! Where messages of the contract become types of the engine, and the other way round.
+//! Conversion between messages of the contract and types of the engine.
 //!
-//! Parsing refuses what the engine must not see (numbers that are not finite, quaternions that are no
-//! rotation, missing fields, counts over their limit) and names the field, so the engine may assert.
+//! Parsing refuses values that the engine must not see (numbers that are not finite, quaternions that are no rotation,
+//! missing fields, counts over their limit) and names the field, so the engine may assert.
 
 pub mod answer;
 pub mod deform;
@@ -22,7 +22,7 @@ pub use request_field::{FieldError, Problem};
 
 use crate::{proto, scene::saved::SCENE_ID_CHARS_MAX};
 
-/// Checks an id that a scene has or would have.
+/// Checks the form of a scene id.
 pub fn scene_id(id: &str) -> Result<(), FieldError> {
     let field = "scene_id";
     if id.is_empty() || id.len() > SCENE_ID_CHARS_MAX {

@@ -1,4 +1,4 @@
-//! Whether the runtime of ticks runs, as others see it.
+//! Heartbeat of the runtime of ticks, for other threads.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -9,13 +9,14 @@ use tokio::time::sleep;
 
 use super::clock::now_ns;
 
-/// How often it beats.
+/// Interval of beats.
 const BEAT: Duration = Duration::from_millis(20);
 
-/// A runtime that has not run for so long hangs: no task keeps its thread for longer than `ticks.time_max`, milliseconds.
+/// Silence after which a runtime counts as hanging: no task keeps its thread for longer than `ticks.time_max`,
+/// milliseconds.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
-/// When a runtime last ran.
+/// Time at which a runtime last ran.
 #[derive(Default)]
 pub struct Heartbeat(AtomicU64);
 
@@ -28,12 +29,12 @@ impl Heartbeat {
         }
     }
 
-    /// Whether it runs, busy or not.
+    /// Returns true if the runtime runs, busy or not.
     pub fn is_beating(&self) -> bool {
         self.silence() < SILENCE_MAX
     }
 
-    /// Time since it beat last.
+    /// Returns the time since the last beat.
     pub fn silence(&self) -> Duration {
         Duration::from_nanos(now_ns().saturating_sub(self.0.load(Relaxed)))
     }

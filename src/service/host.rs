@@ -1,5 +1,5 @@
-//! What a server keeps between calls: scenes with their writers, sessions, quotas, and what keys
-//! share: places, and the threads' time.
+//! Server state between calls: scenes with their writers, sessions and quotas, and the resources that keys share:
+//! capacity and thread time.
 
 pub(super) mod answer_room;
 mod build_threads;

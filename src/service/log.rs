@@ -1,6 +1,6 @@
-//! The log: text for people, JSON for machines, on stderr; and traces, where they are built in.
+//! Log on stderr: text for people, JSON for machines; and traces, if built in.
 
-// A feature that is off: the exporter brings in a dozen crates, and the spans of calls are in the log anyway.
+// Off by default: the exporter brings in a dozen crates, and the spans of calls are in the log anyway.
 #[cfg(feature = "otlp")]
 mod otlp;
 
@@ -10,14 +10,14 @@ use tracing_subscriber::{EnvFilter, Layer, fmt, layer::SubscriberExt, util::Subs
 
 use crate::config::{LogFormat, LogSettings};
 
-/// The log of this process.
+/// Handle of this process's log.
 pub struct Started {
     #[cfg(feature = "otlp")]
     traces: Option<otlp::Traces>,
 }
 
-/// Starts the log of this process. `RUST_LOG` goes before the configured filter. With a collector, this is to be
-/// called in the runtime that traces are sent from.
+/// Starts the log of this process. `RUST_LOG` overrides the configured filter. With a collector, this must be called in
+/// the runtime that traces are sent from.
 pub fn start(log: &LogSettings) -> Started {
     // A bad RUST_LOG is no reason to run without a log; the configured filter was checked.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.filter));
@@ -49,7 +49,7 @@ pub fn start(log: &LogSettings) -> Started {
 }
 
 impl Started {
-    /// Sends what is waiting to be sent, for a bounded time. Not for a thread of the runtime.
+    /// Sends pending traces, for a bounded time. Must not be called on a thread of the runtime.
     pub fn end(self) {
         #[cfg(feature = "otlp")]
         if let Some(traces) = self.traces {

@@ -1,5 +1,5 @@
-//! What the server counts. A tick writes into its stream's own metrics, which nobody else writes: no lock, no
-//! contended cache line. They are put together when somebody asks.
+//! Counters of the server. A tick writes into its stream's own metrics, which no other thread writes: no lock, no
+//! contended cache line. Readers add them up on request.
 
 pub mod cluster;
 pub mod exposition;
@@ -35,145 +35,145 @@ use store::StoreMetrics;
 
 /// All metrics of a server.
 pub struct Metrics {
-    /// A tick that took longer is missed.
+    /// Time above which a tick counts as missed.
     pub objective: Duration,
-    /// Connections that speak HTTP/2 now.
+    /// Number of HTTP/2 connections now.
     pub connections: AtomicU64,
-    /// Connections that were not let in, by reason.
+    /// Refused connections, by reason.
     pub connections_refused: [AtomicU64; REFUSAL_REASONS.len()],
     /// Connections that were closed after they had been let in, by reason.
     pub connections_closed: [AtomicU64; CLOSE_REASONS.len()],
-    /// Fields that are built now.
+    /// Number of fields that are being built.
     pub field_builds: AtomicU64,
-    /// From handing a write in to its start.
+    /// Time from the submission of a write to its start.
     pub writer_wait: Histogram,
-    /// From the start of a write to its end.
+    /// Time from the start of a write to its end.
     pub writer_update: Histogram,
-    /// Writes that panicked.
+    /// Number of writes that panicked.
     pub writer_panics: AtomicU64,
-    /// Scenes on disk.
+    /// Metrics of scenes on disk.
     pub store: Arc<StoreMetrics>,
-    /// Recordings.
+    /// Metrics of recordings.
     pub record: Arc<RecordMetrics>,
-    /// Whose they are.
+    /// Metrics of sharing scenes with other servers.
     pub cluster: ClusterMetrics,
-    /// Streams now, by number, and what the ended ones counted.
+    /// Open streams by number, and the counts of ended ones.
     // Locked when a stream begins or ends and by a scrape, never in a tick.
     streams: Mutex<Streams>,
     calls: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
 }
 
-/// Why connections are not let in; the place is that in [`Metrics::connections_refused`].
+/// Reasons why connections are refused; indices of [`Metrics::connections_refused`].
 pub const REFUSAL_REASONS: [&str; 7] =
     ["not_http2", "full", "address_full", "silent", "left", "tls", "io"];
 
-/// Why connections are closed that had been let in; the place is that in [`Metrics::connections_closed`].
+/// Reasons why admitted connections are closed; indices of [`Metrics::connections_closed`].
 pub const CLOSE_REASONS: [&str; 5] = ["no_call", "headers", "unread", "made_room", "refused"];
 
 #[derive(Default)]
 struct Streams {
     last_number: u64,
     now: BTreeMap<u64, Arc<StreamMetrics>>,
-    /// The keys of live views, by number.
+    /// Keys of live views, by number.
     watchers: BTreeMap<u64, Option<String>>,
     ended: TickMetrics,
 }
 
-/// A live view, while it is open.
+/// An open live view.
 pub struct OpenWatch {
     metrics: Arc<Metrics>,
     number: u64,
 }
 
-/// Live views of a server: each takes some tens of microseconds of a core for a frame.
+/// Maximum live views of a server: each takes some tens of microseconds of a core for a frame.
 pub const WATCHERS_MAX: usize = 16;
 
-/// Why there is no further live view.
+/// Reasons why a live view is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchRefused {
-    /// The key has as many streams as it may.
+    /// The key has its maximum number of streams.
     #[error(transparent)]
     Quota(#[from] OverQuota),
-    /// The server has as many as it may.
+    /// The server has its maximum number of live views.
     #[error("there are {WATCHERS_MAX} live views already, the limit")]
     Full,
 }
 
-/// What one haptic loop counts; written by the thread that computes its ticks only.
+/// Metrics of one haptic loop; written only by the thread that computes its ticks.
 pub struct StreamMetrics {
-    /// Its scene.
+    /// Id of its scene.
     pub scene: String,
-    /// Its client's key.
+    /// Name of its client's key.
     pub key: Option<String>,
-    /// In the order in which streams began, from 1.
+    /// Number of the stream, in order of their begin, from 1.
     pub number: u64,
-    /// Its ticks.
+    /// Metrics of its ticks.
     pub ticks: TickMetrics,
-    /// The newest of them, for those who watch.
+    /// Its newest tick, for live views.
     pub last_tick: LastTick,
 }
 
-/// Ticks, as counts and times.
+/// Counts and times of ticks.
 #[derive(Debug, Default)]
 pub struct TickMetrics {
-    /// Answered.
+    /// Ticks answered.
     pub answered: Count,
-    /// Coalesced into a newer one.
+    /// Ticks coalesced into a newer one.
     pub coalesced: Count,
-    /// Refused.
+    /// Ticks refused.
     pub refused: Count,
-    /// Panicked.
+    /// Ticks that panicked.
     pub panicked: Count,
-    /// Cut short by the client's deadline.
+    /// Ticks cut short by a deadline.
     pub degraded: Count,
-    /// Slower than the objective.
+    /// Ticks slower than the objective.
     pub missed: Count,
     /// Renderings of tools by the state of their proxy, one for each of [`RENDER_STATES`].
     pub renderings: [Count; RENDER_STATES.len()],
-    /// One for each of [`STAGES`].
+    /// Times of the stages, one for each of [`STAGES`].
     pub stages: [Histogram; STAGES.len()],
 }
 
-/// From bytes to the engine, in the engine, the part of that in which proxies are drawn, to the wire's form, and all of
-/// it. A tick without rendered tools has no part of the third kind.
+/// Stages of a tick: from its bytes to the engine, in the engine, the part of that in which proxies are moved, the
+/// conversion to a message, and the total. A tick without rendered tools has no third stage.
 pub const STAGES: [&str; 5] = ["wait", "engine", "render", "convert", "total"];
 
-/// The states of a proxy, in the order of [`crate::proxy::RenderState`].
+/// States of a proxy, in the order of [`crate::proxy::RenderState`].
 pub const RENDER_STATES: [&str; 5] = ["free", "touching", "embedded", "squeezed", "late"];
 
-/// SessionCounts by one thread, read by others.
+/// Counter that one thread writes, and others read.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// One writer, so no read-modify-write.
+    /// Adds `n`. One writer, so no read-modify-write.
     pub fn add(&self, n: u64) {
-        // A reader may miss the newest tick, and never sees half of one.
+        // A reader may miss the newest tick, but never sees a half-written count.
         self.0.store(self.get() + n, Relaxed);
     }
 
-    /// So far.
+    /// Returns the present count.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// When the parts of a tick began and ended: nanoseconds of the process's clock.
+/// Times at which the parts of a tick began and ended: nanoseconds of the process's clock.
 pub struct TickTimes {
-    /// Its bytes were read.
+    /// The tick's bytes were read.
     pub received_ns: u64,
     /// The engine began.
     pub started_ns: u64,
-    /// The proxies of rendered tools were drawn; `None` without any.
+    /// The proxies of rendered tools were moved; `None` without rendered tools.
     pub drawn_ns: Option<u64>,
     /// The engine was done.
     pub computed_ns: u64,
-    /// The answer was there.
+    /// The answer was complete.
     pub done_ns: u64,
 }
 
 impl TickMetrics {
-    /// A tick that was answered.
+    /// Records an answered tick.
     pub fn note(&self, times: &TickTimes, objective: Duration) {
         let TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns } = *times;
         let total_ns = done_ns - received_ns;
@@ -193,7 +193,7 @@ impl TickMetrics {
         self.missed.add(u64::from(u128::from(total_ns) > objective.as_nanos()));
     }
 
-    /// Ticks that missed the objective, as a share of the answered ones.
+    /// Returns the share of answered ticks that missed the objective.
     pub fn missed_ratio(&self) -> f64 {
         self.missed.get() as f64 / self.answered.get().max(1) as f64
     }
@@ -217,7 +217,7 @@ impl TickMetrics {
 }
 
 impl Metrics {
-    /// Nothing has happened yet.
+    /// Creates metrics with all counts at zero.
     pub fn new(objective: Duration) -> Metrics {
         Metrics {
             objective,
@@ -236,10 +236,10 @@ impl Metrics {
         }
     }
 
-    /// A haptic loop begins.
+    /// Registers a haptic loop.
     ///
     /// # Errors
-    /// When the caller's key has as many as it may.
+    /// Returns an error if the caller's key has its maximum number of streams.
     pub fn stream_begins(
         &self,
         scene: &str,
@@ -257,7 +257,7 @@ impl Metrics {
         Ok(stream)
     }
 
-    /// A haptic loop is over; what it counted stays in the totals.
+    /// Removes a haptic loop; its counts stay in the totals.
     pub fn stream_ends(&self, stream: &StreamMetrics) {
         let mut streams = self.streams.lock();
         if streams.now.remove(&stream.number).is_some() {
@@ -265,10 +265,10 @@ impl Metrics {
         }
     }
 
-    /// A live view begins.
+    /// Registers a live view.
     ///
     /// # Errors
-    /// When the caller's key, or the server, has as many as it may.
+    /// Returns an error if the caller's key, or the server, has its maximum number of them.
     pub fn watch_begins(self: &Arc<Self>, caller: &Caller) -> Result<OpenWatch, WatchRefused> {
         let mut streams = self.streams.lock();
         streams.check_quota(caller)?;
@@ -281,22 +281,22 @@ impl Metrics {
         Ok(OpenWatch { metrics: Arc::clone(self), number })
     }
 
-    /// The number of the live view that began last, of those that are open. Numbers rise.
+    /// Returns the number of the open live view that began last. Numbers rise.
     pub fn newest_watcher(&self) -> Option<u64> {
         self.streams.lock().watchers.last_key_value().map(|(number, _)| *number)
     }
 
-    /// Live views that are open.
+    /// Returns the number of open live views.
     pub fn n_watchers(&self) -> usize {
         self.streams.lock().watchers.len()
     }
 
-    /// The streams there are.
+    /// Returns the open streams.
     pub fn streams(&self) -> Vec<Arc<StreamMetrics>> {
         self.streams.lock().now.values().cloned().collect()
     }
 
-    /// Ticks of all streams that ever were.
+    /// Returns the ticks of all streams, open and ended.
     pub fn ticks(&self) -> TickMetrics {
         let all = TickMetrics::default();
         let streams = self.streams.lock();
@@ -305,19 +305,19 @@ impl Metrics {
         all
     }
 
-    /// A call was answered, or its stream of answers has begun.
+    /// Counts a call that was answered, or whose stream of answers has begun.
     pub fn note_call(&self, method: &'static str, code: Code) {
         *self.calls.lock().entry((method, code_name(code))).or_default() += 1;
     }
 
-    /// CallMiddleware by method and code.
+    /// Returns the number of calls by method and code.
     pub fn calls(&self) -> Vec<((&'static str, &'static str), u64)> {
         self.calls.lock().iter().map(|(key, n)| (*key, *n)).collect()
     }
 }
 
 impl Streams {
-    /// Live views count as haptic loops do.
+    /// Checks the quota of streams; live views count like haptic loops.
     fn check_quota(&self, caller: &Caller) -> Result<(), OverQuota> {
         let Some(key) = caller.name() else { return Ok(()) };
         let keys = self.now.values().map(|s| &s.key).chain(self.watchers.values());
@@ -332,7 +332,7 @@ impl Drop for OpenWatch {
     }
 }
 
-/// The code's name in gRPC's own words.
+/// Returns the code's name as gRPC spells it.
 pub fn code_name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",

@@ -1,8 +1,8 @@
-//! Recordings: all that a scene's engine was told and what it answered, as one MCAP file, and that file played through the
-//! engine again.
+//! Recordings: everything that a scene's engine received and answered, as one MCAP file, and the replay of that file
+//! through the engine.
 //!
-//! Ticks go to the file over a ring of buffers that each loop has of its own (`tick_recorder`), all else over a queue
-//! (`scene_recorder`); a thread of the scene writes (`writer`). `recorded` reads a file, `replay` plays it.
+//! Ticks go to the file over a ring of buffers that each loop has of its own (`tick_recorder`), everything else over a
+//! queue (`scene_recorder`); a thread of the scene writes (`writer`). `recorded` reads a file, `replay` plays it.
 
 mod clock_readings;
 pub(super) mod pictures;

@@ -1,6 +1,6 @@
-//! A refusal: its canonical code, what it is about, and its message.
+//! Refusals of requests: canonical code, subject and message.
 //!
-//! Every handler returns this one error type. `status` makes it of each error of the engine and of the service, so
+//! Every handler returns this one error type. `status` creates it from each error of the engine and of the service, so
 //! handlers name neither that file nor the errors below it.
 
 use std::collections::HashMap;
@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-/// The reason of `google.rpc.ErrorInfo` in a refusal that names a scene's owner.
+/// Reason of `google.rpc.ErrorInfo` in a refusal that names a scene's owner.
 const OWNED_ELSEWHERE: &str = "SCENE_OWNED_ELSEWHERE";
-/// Of that reason.
+/// Domain of that reason.
 const DOMAIN: &str = "palpate";
 
-/// A refusal, ready for the wire as a status or inside an answer.
+/// A refusal, sent as a status or inside an answer.
 #[derive(Clone, Debug)]
 pub struct Refused {
     code: Code,
-    /// What the code is about: a field, a resource, a limit or a condition.
+    /// Subject of the code: a field, a resource, a limit or a condition.
     about: About,
     message: String,
 }
@@ -33,18 +33,18 @@ enum About {
 }
 
 impl Refused {
-    /// A field of the request that cannot be taken as it is.
+    /// Refuses a field of the request.
     pub fn field(field: impl Into<String>, message: String) -> Refused {
         Refused { code: Code::InvalidArgument, about: About::Field(field.into()), message }
     }
 
-    /// Something that is not there, is there already, or is another key's.
+    /// Refuses a resource that does not exist, exists already, or belongs to another key.
     pub fn resource(code: Code, kind: &'static str, name: String, message: String) -> Refused {
         let about = About::Resource { kind, name, field: String::new() };
         Refused { code, about, message }
     }
 
-    /// The same of one that a field names.
+    /// As [`Refused::resource`], for a resource that a field names.
     pub fn resource_of_field(
         code: Code,
         (kind, name): (&'static str, String),
@@ -54,40 +54,40 @@ impl Refused {
         Refused { code, about: About::Resource { kind, name, field }, message }
     }
 
-    /// More than a limit or quota allows.
+    /// Refuses a request beyond a limit or quota.
     pub fn quota(limit: &'static str, field: impl Into<String>, message: String) -> Refused {
         let about = About::Quota { limit, field: field.into() };
         Refused { code: Code::ResourceExhausted, about, message }
     }
 
-    /// A state of the server that the request does not fit.
+    /// Refuses a request that does not fit the server's state.
     pub fn condition(kind: &'static str, field: impl Into<String>, message: String) -> Refused {
         let about = About::Condition { kind, field: field.into() };
         Refused { code: Code::FailedPrecondition, about, message }
     }
 
-    /// A scene that another server has, and is to be asked for there.
+    /// Refuses a scene that another server owns, with that server's address.
     pub fn elsewhere(scene: String, address: String, epoch: u64, message: String) -> Refused {
         let about = About::Elsewhere { scene, address, epoch };
         Refused { code: Code::FailedPrecondition, about, message }
     }
 
-    /// Nothing of the request: the server or its connection.
+    /// Refuses for a reason outside the request: the server or its connection.
     pub fn server(code: Code, message: String) -> Refused {
         Refused { code, about: About::Server, message }
     }
 
-    /// The same in other words.
+    /// Replaces the message.
     pub fn with_message(self, message: String) -> Refused {
         Refused { message, ..self }
     }
 
-    /// The canonical code.
+    /// Returns the canonical code.
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// The field of the request that it is about; empty when it is about none.
+    /// Returns the field of the request that the refusal is about; empty if there is none.
     pub fn field_name(&self) -> &str {
         match &self.about {
             About::Field(field)
@@ -98,7 +98,7 @@ impl Refused {
         }
     }
 
-    /// What was got and what was expected, in words.
+    /// Returns the message: the value that was got and the one that is expected.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -1,4 +1,4 @@
-//! The calls of the contract: each handler takes a message, has it parsed and its answer made by `convert`, and calls the
+//! The calls of the contract. Each handler takes a message, has `convert` parse it and build its answer, and calls the
 //! engine in between. Errors leave as `Refused`.
 
 pub(super) mod add;

@@ -1,4 +1,4 @@
-//! Binds, serves and drains.
+//! Binding, serving and draining.
 
 use std::{
     future::Future,
@@ -87,32 +87,32 @@ use crate::{
     store::place::object_address::ObjectAddress,
 };
 
-/// A request of WatchService names a scene and a few numbers.
+/// Maximum bytes of a WatchService request, which names a scene and a few numbers.
 const WATCH_REQUEST_BYTES_MAX: usize = 4 << 10;
-/// A request of Health names a service.
+/// Maximum bytes of a Health request, which names a service.
 const HEALTH_REQUEST_BYTES_MAX: usize = 4 << 10;
-/// How long the reading of scenes may take before the server answers all the same, and says that it is not serving.
+/// Maximum time to read scenes before the server accepts calls and reports that it is not serving.
 const UNHEARD_MAX: Duration = Duration::from_secs(1);
 
-/// How long recordings may take to be whole once the server has ended.
+/// Maximum time to complete recordings once the server has ended.
 const RECORDINGS_END_MAX: Duration = Duration::from_secs(2);
 
-/// Why the server did not start, or stopped.
+/// Reasons why the server did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// There is no place to listen at.
+    /// A listening address or path is not available.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// A file of keys or certificates.
+    /// A file of keys or certificates is unusable.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The files of the live view's page.
+    /// A file of the live view's page is unusable.
     #[error(transparent)]
     Viewer(#[from] ViewerFilesError),
-    /// No signal handler, or nobody to tell the address to.
+    /// A signal handler cannot be installed, or the address cannot be printed.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),
-    /// Scenes cannot be kept, or those that are there cannot be gone on with.
+    /// Scenes cannot be kept, or existing scenes cannot be continued.
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
     /// The transport failed.
@@ -120,12 +120,12 @@ pub enum ServeError {
     Transport(#[from] tonic::transport::Error),
 }
 
-/// Runs `palpate serve` until it is told to end, as [`Interrupt`] says. The first line of stdout names the address in use.
+/// Runs `palpate serve` until an [`Interrupt`] comes. The first line of stdout names the address in use.
 ///
 /// # Errors
-/// When there is no place to listen at, or files of keys and certificates cannot be used.
+/// Returns an error if it cannot listen, or files of keys and certificates are unusable.
 pub async fn run(config: &Config) -> Result<(), ServeError> {
-    // Caught before anything is told: a signal that comes with the first line is not lost.
+    // Caught before anything is printed: a signal that comes with the first line is not lost.
     let mut interrupt = Interrupt::catch()?;
     check_files(config)?;
     if !config.runtime.wide_instructions {
@@ -157,11 +157,12 @@ fn say_address(address: SocketAddr) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Serves until `shutdown`, then ends streams at their next message and waits for them a bounded time. Where it listens
-/// is up to `listeners`, not to `config`. Scenes and built fields are kept when there is a data directory.
+/// Serves until `shutdown`, then ends streams at their next message and waits for them a bounded time. The addresses
+/// are those of `listeners`, not of `config`. Scenes and built fields are kept if there is a data directory.
 ///
 /// # Errors
-/// When files of keys and certificates or the data directory cannot be used, there are no threads, or the transport fails.
+/// Returns an error if files of keys and certificates or the data directory are unusable, there are no threads, or the
+/// transport fails.
 pub async fn serve(
     listeners: Listeners,
     config: &Config,
@@ -170,10 +171,10 @@ pub async fn serve(
     serve_registry(listeners, config, Arc::new(SceneRegistry::new(config)), shutdown).await
 }
 
-/// The same with a registry that somebody else may put scenes in.
+/// As [`serve`], with a registry into which the caller may put scenes.
 ///
 /// # Errors
-/// As [`serve`].
+/// Errors of [`serve`].
 pub async fn serve_registry(
     listeners: Listeners,
     config: &Config,
@@ -183,7 +184,7 @@ pub async fn serve_registry(
     serve_and_say(listeners, config, registry, |_| Ok(()), shutdown).await
 }
 
-/// What services and pages have in common.
+/// State shared by services and pages.
 struct ServerParts {
     registry: Arc<SceneRegistry>,
     sessions: Arc<SessionRegistry>,
@@ -206,8 +207,8 @@ impl ServerParts {
     }
 }
 
-/// The same, and says where it listens once it has its ports, its data folder and its page. Who connects before that
-/// waits: the sockets are bound.
+/// As [`serve_registry`], and passes the address to `say` once the ports, the data folder and the page are available.
+/// Clients that connect before that wait: the sockets are bound.
 async fn serve_and_say(
     listeners: Listeners,
     config: &Config,
@@ -232,7 +233,7 @@ async fn serve_and_say(
     report_health(health, ServingStatus::NotServing).await;
     let router = router(config, &parts, calls);
     let (told, drain_max) = (Notify::new(), config.transport.drain_max);
-    // By Agones, where it is there.
+    // Notified by Agones, if it is used.
     let to_end = Arc::new(Notify::new());
     let is_to_end = async {
         tokio::select! { () = shutdown => (), () = to_end.notified() => () }
@@ -244,7 +245,7 @@ async fn serve_and_say(
     };
     let table = Arc::new(ConnectionTable::new(&config.transport, registry.metrics()));
     let acceptor = Acceptor::new(&config.transport, &table, &access, registry.metrics());
-    // Where nothing is kept nothing is read, and whoever asks at once is answered.
+    // Without a store nothing is read, and the first call is answered at once.
     registry.life().set_recovering(is_keeping);
     #[cfg(any(feature = "agones", test))]
     let sidecar = Sidecar::new(registry, sessions, heart, &to_end).talking();
@@ -252,7 +253,8 @@ async fn serve_and_say(
     let sidecar = None::<std::future::Pending<()>>;
     let _control = Control::start(metrics_listener.zip(port), heart, sidecar)?;
     let mut recovered = pin!(go_on(&parts, config, is_keeping));
-    // Few scenes are read before anybody connects. While many are, whoever asks hears that they are.
+    // A few scenes are read before the first connection. While many are being read, calls are answered that the server
+    // is recovering.
     let mut keeper = timeout(UNHEARD_MAX, &mut recovered).await.ok().transpose()?;
     let connections = ReceiverStream::new(acceptor.open(tcp, unix));
     let is_recovered = keeper.is_some();
@@ -263,7 +265,7 @@ async fn serve_and_say(
         std::future::pending::<Result<(), ServeError>>().await
     };
     let served = tokio::select! {
-        // The parts that run without end are dropped when the server has ended, or its time to drain.
+        // The branches that run without end are dropped when the server has ended, or its time to drain.
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = access.watch(hangup) => unreachable!("files are watched without end"),
         () = table.watch() => unreachable!("connections are watched without end"),
@@ -279,7 +281,7 @@ async fn serve_and_say(
     served
 }
 
-/// Gives the scenes their store and their recorders, where there are any. Whether there is a store.
+/// Gives the registry its store and its recorders, if configured. Returns true if there is a store.
 fn keep_and_record(registry: &Arc<SceneRegistry>, config: &Config) -> Result<bool, ServeError> {
     let store = scene_store(config).map_err(RecoveryError::from)?;
     let is_keeping = store.is_some();
@@ -304,7 +306,7 @@ fn call_layer(
     })
 }
 
-/// Takes in the scenes that are kept and says that the server serves; what it returns keeps them from then on.
+/// Loads the kept scenes and reports that the server serves; the returned keeper saves their changes from then on.
 async fn go_on(
     ServerParts { registry, fields, health, .. }: &ServerParts,
     config: &Config,
@@ -322,7 +324,7 @@ async fn go_on(
     Ok(is_keeping.then(start).transpose()?)
 }
 
-/// Once the server is to end: tells everybody, `told` too, and gives its scenes up.
+/// Waits for the shutdown, then notifies health, systemd, the scenes and `told`, and releases the scenes.
 async fn drain(
     ServerParts { registry, health, .. }: &ServerParts,
     is_to_end: impl Future<Output = ()>,
@@ -331,14 +333,15 @@ async fn drain(
     is_to_end.await;
     info!("shutting down");
     systemd::stopping();
-    // Before streams end, so that a balancer sends no new client.
+    // Reported before streams end, so that a balancer sends no new client.
     report_health(health, ServingStatus::NotServing).await;
     registry.shut_down();
     told.notify_one();
     give_scenes_up(registry, at_most).await;
 }
 
-/// Gives up what other servers may go on with, as soon as streams are told: their clients are on their way there.
+/// Releases scenes that other servers may continue, as soon as streams are notified: their clients are about to connect
+/// there.
 async fn give_scenes_up(registry: &Arc<SceneRegistry>, at_most: Duration) {
     let Some(membership) = registry.membership().cloned() else { return };
     let leaving = Arc::clone(registry);
@@ -346,19 +349,19 @@ async fn give_scenes_up(registry: &Arc<SceneRegistry>, at_most: Duration) {
     left.unwrap_or_else(|panicked| warn!("scenes are not given up: {panicked}"));
 }
 
-/// Waits until what was recorded is whole.
+/// Waits until recordings are complete.
 async fn end_recordings(registry: &Arc<SceneRegistry>) {
     let recorded = Arc::clone(registry);
-    // A panic there is in the log, and the server ends all the same.
+    // A panic there is logged, and the server still ends.
     let _ = catch_panic_blocking(move || recorded.end_recordings(RECORDINGS_END_MAX)).await;
 }
 
-/// Where scenes are kept; `None` where none is.
+/// Opens the store of scenes; `None` if scenes are not kept.
 fn scene_store(config: &Config) -> Result<Option<SceneStore>, StoreError> {
     #[cfg(feature = "objects")]
     if let Some(url) = config.store.url.as_ref().filter(|_| config.store.scenes) {
         let StoreSettings { request_max, allow_http, .. } = config.store;
-        // Ticks go first.
+        // Ticks have priority.
         let of_thread = lower_priority;
         let address = ObjectAddress { url: url.clone(), allow_http, request_max, of_thread };
         return SceneStore::of_objects(&address).map(Some);
@@ -367,8 +370,8 @@ fn scene_store(config: &Config) -> Result<Option<SceneStore>, StoreError> {
     config.data_dir.as_deref().filter(|_| config.store.scenes).map(open).transpose()
 }
 
-/// Becomes one of the servers that share the data folder or the bucket, if it is to. Scenes that are there and not here are
-/// taken in when they are asked for, in both cases.
+/// Joins the servers that share the data folder or the bucket, if configured. With and without sharing, stored scenes
+/// that are not loaded are loaded when they are asked for.
 fn share(
     registry: &Arc<SceneRegistry>,
     fields: &Fields,
@@ -395,10 +398,10 @@ fn share(
     Ok(Some(LeaseRenewal::start(registry, &membership)?))
 }
 
-/// Whether the files of keys and certificates and the live view's page can be used.
+/// Checks that the files of keys and certificates and the live view's page can be used.
 ///
 /// # Errors
-/// The first that cannot.
+/// The first unusable file.
 pub fn check_files(config: &Config) -> Result<(), ServeError> {
     Access::open(&config.access)?;
     config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?;
@@ -425,7 +428,7 @@ fn router(
         .max_concurrent_streams(transport.streams_per_connection_max)
         .initial_stream_window_size(transport.stream_window_bytes)
         .initial_connection_window_size(transport.connection_window_bytes)
-        // A haptic client that is gone without a word holds a session; TCP alone would take minutes to notice.
+        // A haptic client that disappears silently holds a session; TCP alone would take minutes to notice.
         .http2_keepalive_interval(Some(transport.ping_interval))
         .http2_keepalive_timeout(Some(transport.ping_answer_max))
         .http2_max_header_list_size(transport.headers_bytes_max)
@@ -433,13 +436,13 @@ fn router(
         .add_service(scenes)
         .add_service(haptics)
         .add_service(watch_server(registry))
-        // Of a connection's services all are answered where it is, by the threads of ticks: here health says that these
-        // answer too, as late as they are. The HTTP port has it on a thread that has nothing else to do.
+        // All services of a connection are answered on its thread of ticks: this health service thus shows that those
+        // threads answer, with their delay. The HTTP port serves health on a thread that has no other work.
         .add_service(health_server(health))
         .add_service(reflection)
 }
 
-/// What is served over HTTP, with the live view behind the same rules as over gRPC.
+/// Creates the services of the HTTP port, with the live view behind the access rules of gRPC.
 fn web_port(
     config: &Config,
     listener: &TcpListener,
@@ -512,7 +515,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(20);
 
-    /// Server and client are on this one thread, so that the next call meets what is injected.
+    /// Server and client share this one thread, so that the next call meets the injected panic.
     #[tokio::test]
     async fn a_panic_is_internal_and_costs_its_call_only() {
         let config = Config { listen: "127.0.0.1:0".parse().expect("good"), ..Config::default() };
@@ -530,7 +533,7 @@ mod tests {
         }
         scenes.create_scene(create).await.expect("none of them has made it");
 
-        // A stream that waits for its first request, and panics over it.
+        // A stream that waits for its first request, and panics on it.
         let (requests, sent) = mpsc::channel(1);
         let stream = haptics.track(ReceiverStream::new(sent)).await.expect("a stream");
         injected::panics(1);
@@ -569,16 +572,16 @@ mod tests {
             ["a", "b"].map(|id| making.create_durable(id, &Caller::ANYBODY).expect("room"))
         });
         let [blocked, _] = made.await.expect("no panic");
-        // As while the store is out of reach, and a change is on its way there.
+        // Models an unreachable store while a change is on its way there.
         let turn = blocked.turn().await.expect("served");
         end.send(()).expect("it serves");
         let ended = timeout(SOON, served).await;
         let newest = registry.membership().expect("shared").newest("b").expect("a claim");
-        // Whatever became of it: the runtime waits for who waits for the turn.
+        // Dropped in either case: the runtime waits for tasks that wait for the lock.
         drop(turn);
         ended.expect("in time").expect("no panic").expect("a good end");
         assert_eq!(newest.expect("a claim").state, ClaimState::Free);
-        // An error: what gives the scene up may be at work there.
+        // Error ignored: the release of the scene may still use the folder.
         let _ = fs::remove_dir_all(&folder);
     }
 }

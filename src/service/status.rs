@@ -1,6 +1,7 @@
-//! The one place that gives an error its canonical code and its `google.rpc` details.
+//! Conversion of all errors to canonical codes and `google.rpc` details.
 //!
-//! It stands above all that can be refused and is named by none of it: `?` finds the conversions without an import.
+//! This module depends on all errors that can be refused, and no other module names it: `?` finds the conversions
+//! without an import.
 
 use tonic::{Code, Status};
 
@@ -381,7 +382,7 @@ impl From<WriterError> for Refused {
     }
 }
 
-/// Lets handlers answer each of these with `?`.
+/// Lets handlers return each of these errors with `?`.
 macro_rules! statuses {
     ($($error:ty),*) => {
         $(impl From<$error> for Status {

@@ -1,4 +1,5 @@
-//! What systemd is told: ready, alive, ending. Nothing without `NOTIFY_SOCKET`, nor on Windows, which has no systemd.
+//! Notifications to systemd: ready, alive, stopping. Does nothing without `NOTIFY_SOCKET`, or on Windows, which has no
+//! systemd.
 
 use std::{future::pending, time::Duration};
 
@@ -12,25 +13,25 @@ enum ToldState {
     Stopping,
 }
 
-/// Clients can connect now.
+/// Notifies that clients can connect now.
 pub fn ready() {
     tell(ToldState::Ready);
 }
 
-/// Streams are being ended.
+/// Notifies that streams are being ended.
 pub fn stopping() {
     tell(ToldState::Stopping);
 }
 
-/// Says twice in the time that the unit allows (`WatchdogSec`) that the runtime of ticks still runs, if it does: one that
-/// is busy is not taken for one that hangs. Never ends.
+/// Notifies twice in the interval that the unit sets (`WatchdogSec`), as long as the runtime of ticks still runs: a
+/// busy runtime is not taken for a hanging one. Never ends.
 pub async fn stay_alive(heart: &Heartbeat) {
     let Some(silence_max) = silence_max() else { return pending().await };
     let mut due = interval(silence_max / 2);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         due.tick().await;
-        // Told late by as much as that, systemd restarts a hanging server after twice the time at most.
+        // With that delay, systemd restarts a hanging server after at most twice the time.
         if heart.silence() < silence_max {
             tell(ToldState::Alive);
         }

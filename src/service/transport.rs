@@ -1,4 +1,4 @@
-//! From the socket to the handler: who may connect, which thread answers, what surrounds every call.
+//! From the socket to the handler: access, choice of threads, and the middleware of every call.
 
 pub(super) mod accept_errors;
 pub(super) mod acceptor;

@@ -1,5 +1,5 @@
-//! A servo on the device's thread, and its other end on the thread that has the answers: models come, poses go, and
-//! neither thread waits for the other.
+//! A servo on the device's thread, and its other end on the thread that receives the answers: models come in, poses go
+//! out, and neither thread waits for the other.
 
 use super::{
     newest::{NewestGiver, NewestTaker, newest},
@@ -13,35 +13,35 @@ use crate::coupling::{
 };
 use crate::geometry::Pose;
 
-/// The device's end.
+/// The device's end of a servo.
 pub struct DeviceServo {
     servo: ServoState,
-    /// When the tick was sent that the model answers.
+    /// Time at which the tick that the model answers was sent.
     sent_ns: Option<u64>,
-    /// Tool frame from link frame of the links that no pose is given of.
+    /// Tool frame from link frame of the links without a given pose.
     rest: [Pose; RENDERED_LINKS_MAX],
     models: NewestTaker<SentModel>,
     poses: NewestGiver<DevicePose>,
 }
 
-/// The other end: gives models, takes poses.
+/// The other end of a servo: gives models, takes poses.
 pub struct DeviceFeed {
     models: NewestGiver<SentModel>,
     poses: NewestTaker<DevicePose>,
 }
 
-/// Where a device was at a sample.
+/// Posture of a device at a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DevicePose {
-    /// The tool and its links.
+    /// Poses of the tool and its links.
     pub posture: Posture,
-    /// How many of the links were given; 0: they are at rest.
+    /// Number of links with a given pose; 0: the links are at rest.
     pub n_links: usize,
-    /// When: nanoseconds of the device's own clock.
+    /// Time of the sample, nanoseconds of the device's own clock.
     pub at_ns: u64,
 }
 
-/// A model, and when the tick that it answers was sent.
+/// A model, and the time at which the tick that it answers was sent.
 #[derive(Clone)]
 struct SentModel {
     model: LocalModel,
@@ -50,10 +50,11 @@ struct SentModel {
 
 const NS_PER_S: f64 = 1e9;
 
-/// Both ends of a servo; nothing is felt before the first model.
+/// Creates both ends of a servo; no force is sent before the first model.
 ///
 /// # Errors
-/// As [`ServoOptions::check`].
+///
+/// Returns the errors of [`ServoOptions::check`].
 pub fn device_servo(options: ServoOptions) -> Result<(DeviceServo, DeviceFeed), ServoOptionsError> {
     let servo = ServoState::new(options)?;
     let (models, taken) = newest(&SentModel { model: LocalModel::EMPTY, sent_ns: 0 });
@@ -65,28 +66,28 @@ pub fn device_servo(options: ServoOptions) -> Result<(DeviceServo, DeviceFeed), 
 }
 
 impl DeviceServo {
-    /// Where the tool's links are while no poses of them are given, tool frame from link frame; unless this is called, where
-    /// the tool is. A rendered tool has eight at most.
+    /// Sets the poses of the tool's links while none are given, tool frame from link frame; without this call the links
+    /// are where the tool is. A rendered tool has at most eight links.
     pub fn rest_at(&mut self, links: impl IntoIterator<Item = Pose>) {
         self.rest.iter_mut().zip(links).for_each(|(rest, link)| *rest = link);
     }
 
-    /// One sample: the force for a device that is at `pose`, `dt_s` seconds after the last one. Wait-free; allocates
-    /// nothing.
+    /// Computes one sample: the force for a device at `pose`, `dt_s` seconds after the last sample. Wait-free;
+    /// allocates nothing.
     pub fn step(&mut self, pose: &DevicePose, dt_s: f64) -> ServoSample {
         let DeviceServo { servo, sent_ns, rest, models, poses } = self;
         let age_s = |sent_ns: u64| pose.at_ns.saturating_sub(sent_ns) as f64 / NS_PER_S;
         models.take(|sent| {
-            // What is refused is older than what there is: answers overtake each other.
+            // A refused model is older than the present one: answers overtake each other.
             if servo.take(&sent.model, age_s(sent.sent_ns)).is_ok() {
                 *sent_ns = Some(sent.sent_ns);
             }
         });
-        // The sum of what a device takes for the time between its samples is not as good.
+        // The sum of the times between samples, as a device takes them, is less exact.
         if let Some(sent_ns) = *sent_ns {
             servo.set_age(age_s(sent_ns));
         }
-        // A pose that is none goes nowhere: the force fades, and the last one stays.
+        // An invalid pose is not passed on: the force fades, and the last pose stays.
         if pose.posture.is_rigid() {
             poses.give(|place| *place = *pose);
         }
@@ -97,15 +98,15 @@ impl DeviceServo {
         servo.step(&posture, dt_s)
     }
 
-    /// What tissue and links have done to the springs. With it, energy that the hand was given can be told from energy
-    /// that nobody put in. Zero unless [`ServoOptions::observes_passivity`].
+    /// Returns the work of tissue and links on the springs. With it, energy that the hand was given can be told from
+    /// energy that nobody put in. Zero unless [`ServoOptions::observes_passivity`].
     pub fn work_of_others(&self) -> WorkOfOthers {
         self.servo.work_of_others()
     }
 }
 
 impl DeviceFeed {
-    /// The newest pose of the device; `None` when there is none since the last time. Wait-free.
+    /// Returns the newest pose of the device; `None` if there is none since the last call. Wait-free.
     pub fn pose(&mut self) -> Option<DevicePose> {
         self.poses.take(|pose| *pose)
     }

@@ -1,11 +1,11 @@
-//! The end of a force that nothing vouches for any more.
+//! Fades out a force that no model vouches for any more.
 
 use crate::coupling::wrench::{FADE_S, Wrench, WrenchLimits};
 
-/// A force on its way to nothing.
+/// A force that fades to zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fade {
-    /// What was sent when it began.
+    /// Wrench sent when the fade began.
     from: Wrench,
     since_s: f64,
 }
@@ -15,13 +15,13 @@ impl Fade {
         Fade { from: *sent, since_s: 0.0 }
     }
 
-    /// The hand has let go.
+    /// Returns true once the hand has let go.
     pub(super) fn is_over(&self) -> bool {
         self.since_s >= FADE_S
     }
 
-    /// What is sent `dt_s` seconds after `sent`: towards what is wanted, but never more than before, and nothing once
-    /// [`FADE_S`] are over. `limits` are kept.
+    /// Returns the wrench sent `dt_s` seconds after `sent`: towards the wanted wrench, but never more than before, and
+    /// zero once [`FADE_S`] has passed. Keeps to `limits`.
     pub(super) fn step(
         &mut self,
         sent: &Wrench,
@@ -32,8 +32,8 @@ impl Fade {
         self.since_s += dt_s;
         let share = (1.0 - self.since_s / FADE_S).max(0.0);
         let most = [self.from.force.length() * share, self.from.torque.length() * share];
-        // The envelope falls by at most cap / FADE_S, so what is left of the rate is for turning: a force that was
-        // inside the envelope and has turned is brought back inside by no more than the envelope fell.
+        // The envelope falls by at most cap / FADE_S, so the rest of the rate is for turning: a force that was inside
+        // the envelope and has turned is brought back inside by no more than the envelope fell.
         let turning = WrenchLimits {
             max_force_rate_n_per_s: left(limits.max_force_rate_n_per_s, limits.max_force_n),
             max_torque_rate_nm_per_s: left(limits.max_torque_rate_nm_per_s, limits.max_torque_nm),

@@ -1,7 +1,7 @@
-//! The newest of something, handed from one thread to another without waiting.
+//! Hands the newest value from one thread to another without waiting.
 //!
-//! Three places: one is written, one is read, and one holds the newest. Both sides swap theirs for the third by one
-//! atomic exchange (a triple buffer). A pointer swap would have the reader free what it took.
+//! Three slots: one is written, one is read, and one holds the newest value. Each side swaps its slot for the third by
+//! one atomic exchange (a triple buffer). With a pointer swap the reader would have to free the value that it took.
 
 use std::sync::{
     Arc,
@@ -10,29 +10,29 @@ use std::sync::{
 
 use parking_lot::Mutex;
 
-/// Set beside a place's number while what it holds has not been taken.
+/// Flag next to a slot's index while its value has not been taken.
 const FRESH: usize = 4;
 
 struct Places<T> {
-    // A place belongs to one side at a time, so that no lock is ever held when it is asked for: `try_lock` is one
-    // exchange that succeeds, and what Rust needs in place of `unsafe`.
+    // A slot belongs to one side at a time, so that its lock is never held when it is requested: `try_lock` is one
+    // exchange that succeeds, and replaces the `unsafe` that Rust would need.
     each: [Mutex<T>; 3],
     newest: AtomicUsize,
 }
 
-/// The side that gives.
+/// The giving side.
 pub struct NewestGiver<T> {
     places: Arc<Places<T>>,
     own: usize,
 }
 
-/// The side that takes.
+/// The taking side.
 pub struct NewestTaker<T> {
     places: Arc<Places<T>>,
     own: usize,
 }
 
-/// Both sides; nothing has been given yet.
+/// Creates both sides; nothing has been given yet.
 pub fn newest<T: Clone>(first: &T) -> (NewestGiver<T>, NewestTaker<T>) {
     let each = std::array::from_fn(|_| Mutex::new(first.clone()));
     let places = Arc::new(Places { each, newest: AtomicUsize::new(2) });
@@ -41,7 +41,7 @@ pub fn newest<T: Clone>(first: &T) -> (NewestGiver<T>, NewestTaker<T>) {
 }
 
 impl<T> NewestGiver<T> {
-    /// Gives what `write` makes of some older value. Wait-free but for `write`.
+    /// Gives the value that `write` makes of some older value. Wait-free except for `write`.
     pub fn give(&mut self, write: impl FnOnce(&mut T)) {
         let mut place = self.places.each[self.own].try_lock().expect("the giver's own place");
         write(&mut place);
@@ -51,9 +51,9 @@ impl<T> NewestGiver<T> {
 }
 
 impl<T> NewestTaker<T> {
-    /// Shows the newest to `read`; `None` when there is none since the last time. Wait-free but for `read`.
+    /// Passes the newest value to `read`; `None` if there is none since the last call. Wait-free except for `read`.
     pub fn take<R>(&mut self, read: impl FnOnce(&T) -> R) -> Option<R> {
-        // What becomes fresh after this look is taken the next time.
+        // A value that becomes fresh after this load is taken the next time.
         if self.places.newest.load(Ordering::Relaxed) & FRESH == 0 {
             return None;
         }
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(taker.take(|n| *n), Some(3));
     }
 
-    /// Two threads: what is taken is whole, and never older than what was taken before.
+    /// Two threads: each value taken is whole, and never older than the one taken before.
     #[test]
     fn what_is_taken_is_whole_and_never_older() {
         const LAST: u64 = 200_000;

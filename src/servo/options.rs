@@ -1,57 +1,57 @@
-//! How a servo renders.
+//! Options of a servo.
 
 use crate::coupling::{
     spring::{self, Spring},
     wrench::{FADE_S, WrenchLimits},
 };
 
-/// How a servo renders: the spring as the server was asked for it, and what is to be kept to.
+/// Options of a servo: the spring as requested from the server, and the limits to keep to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServoOptions {
-    /// Whose models are taken.
+    /// Tool whose models are taken.
     pub tool: u32,
-    /// Between device and proxy.
+    /// Spring between device and proxy.
     pub spring: Spring,
-    /// B as a multiple of K T, T being the time from sample to sample: 0 to 4. 1 makes up for what a sampled spring gives
-    /// out; more is felt as syrup and lets the noise of encoders through.
+    /// B as a multiple of K T, where T is the time from sample to sample: 0 to 4. 1 makes up for the energy that a
+    /// sampled spring gives out; more feels like syrup and lets the noise of encoders through.
     pub damping_samples: f64,
-    /// Cap and rate of change of what is sent.
+    /// Cap and rate of change of the wrench that is sent.
     pub limits: WrenchLimits,
-    /// Keeps books of the spring's energy, and gives the hand none that nobody has put in. Off, a late model does.
+    /// Keeps an energy balance of the spring, and gives the hand none that nobody has put in. Off, a late model does.
     pub observes_passivity: bool,
 }
 
-/// Why a servo cannot render so.
+/// Errors of the options of a servo.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ServoOptionsError {
     /// A number out of its range.
     #[error("{option} is {got}, expected {least} to {most}")]
     Range {
-        /// Its name.
+        /// Name of the option.
         option: &'static str,
-        /// As given.
+        /// Given value.
         got: f64,
-        /// The least allowed.
+        /// Least allowed value.
         least: f64,
-        /// The greatest allowed.
+        /// Greatest allowed value.
         most: f64,
     },
-    /// What may be sent could not be taken back in time.
+    /// A cap that could not fade in time.
     #[error("{cap} is {got}, expected at most {most}: what {rate} lets fade within {FADE_S} s")]
     Fade {
-        /// The cap's name.
+        /// Name of the cap.
         cap: &'static str,
-        /// The rate's name.
+        /// Name of the rate.
         rate: &'static str,
-        /// The cap as given.
+        /// Given cap.
         got: f64,
-        /// The greatest cap that goes with that rate.
+        /// Greatest cap that goes with that rate.
         most: f64,
     },
 }
 
 impl ServoOptions {
-    /// The defaults for a tool: a desktop device of 3.3 N.
+    /// Returns the default options for a tool: a desktop device of 3.3 N.
     pub fn of(tool: u32) -> ServoOptions {
         ServoOptions {
             tool,
@@ -63,7 +63,7 @@ impl ServoOptions {
     }
 
     /// # Errors
-    /// The first option that is out of its range, or a cap that could not fade in time.
+    /// Returns an error for the first option that is out of its range, or a cap that could not fade in time.
     pub fn check(&self) -> Result<(), ServoOptionsError> {
         let limits = &self.limits;
         let own = ("damping_samples", self.damping_samples, [0.0, 4.0]);

@@ -1,14 +1,14 @@
-//! Books of the energy in a spring, and a controller that gives out none that was not paid in.
+//! Energy balance of a spring, and a controller that gives out no energy that was not paid in.
 //!
-//! A wall that a late model tells of first is as deep already as the hand went meanwhile: the spring is compressed, and
-//! nobody has done that work. The hand would be given it on the way out. The books compare what the spring stores with
-//! what hand and tissue have put in. While part of it is unpaid, the force on the way out is that of a spring that stores
-//! only what is paid; on the way in, a damper has the hand pay.
+//! A wall that a late model reports first is already as deep as the hand went meanwhile: the spring is compressed, and
+//! nobody has done that work. The hand would be given that energy on the way out. The balance compares the energy that
+//! the spring stores with the energy that hand and tissue have put in. While part of it is unpaid, the force on the way
+//! out is that of a spring that stores only the paid part; on the way in, a damper makes the hand pay.
 //!
 //! Hannaford and Ryu, "Time-domain passivity control of haptic interfaces", IEEE Trans. Robotics and Automation 18(1),
-//! 2002, for observer and controller. Where we differ: the stored energy is known here, from the programme, so that it is
-//! found unpaid before it is given out; the controller changes a force by a factor, and never pulls; and what moving
-//! tissue puts in is no debt of the hand.
+//! 2002, for observer and controller. Differences here: the stored energy is known, from the programme, so that it is
+//! found unpaid before it is given out; the controller changes a force by a factor, and never pulls; and energy that
+//! moving tissue puts in is no debt of the hand.
 
 use glam::DVec3;
 
@@ -19,24 +19,25 @@ use crate::coupling::{
     wrench::Wrench,
 };
 
-/// So much may be paid in advance, joules: the damping of samples and the blending of models pay some microjoules more or
-/// less than a spring stores, and without credit up to half a newton was missing where nothing was late.
+/// Energy that may be paid in advance, joules: the damping of samples and the blending of models pay some microjoules
+/// more or less than a spring stores, and without credit up to half a newton was missing although nothing was late.
 const CREDIT_J: f64 = 0.001;
-/// A debt is forgotten with this time constant, seconds, and where nothing is stored. With 1 s a hand that is dragged over
-/// ridges, with answers 20 ms late, is given 20 uJ; with 5 s pliers that press 8 mm into a tongue give 30 uJ.
+/// Time constant with which a debt is forgotten, seconds; a debt is also forgotten if nothing is stored. With 1 s a
+/// hand that is dragged over ridges, with answers 20 ms late, is given 20 uJ; with 5 s pliers that press 8 mm into a
+/// tongue give 30 uJ.
 const FORGOTTEN_S: f64 = 100.0;
-/// Outward of this speed the unpaid part of the force is withheld, m/s. A hand that holds still keeps its force.
+/// Outward speed from which the unpaid part of the force is withheld, m/s. A hand that holds still keeps its force.
 const OUTWARD_M_S: f64 = 0.001;
-/// What was withheld comes back with this time constant, seconds. At once it would push the hand out again, and a device
-/// with encoders of 20 um would buzz.
+/// Time constant with which the withheld part comes back, seconds. At once it would push the hand out again, and a
+/// device with encoders of 20 um would buzz.
 const RETURNED_S: f64 = 0.2;
-/// Inward a debt is paid by a damper of this strength at most, N s/m.
+/// Greatest strength of the damper by which a debt is paid inward, N s/m.
 const INWARD_DAMPING_N_S_PER_M: f64 = 5.0;
-/// Its speed is smoothed over this time, seconds: an encoder's step of 20 um is 20 mm/s for a millisecond.
+/// Time over which the device's speed is smoothed, seconds: an encoder's step of 20 um is 20 mm/s for a millisecond.
 const SMOOTHED_S: f64 = 0.005;
 
-/// What the device moved by over a sample: that of the hold point, metres, the turn about it, radians, and the
-/// coordinates of its links.
+/// Motion of the device over a sample: of the hold point, metres, the turn about it, radians, and the coordinates of
+/// its links.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Motion {
     pub(super) shift: DVec3,
@@ -44,59 +45,59 @@ pub(super) struct Motion {
     links: [f64; RENDERED_LINKS_MAX],
 }
 
-/// What the springs hold at a sample.
+/// Energy and forces of the springs at a sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stored {
-    /// Joules.
+    /// Stored energy, joules.
     pub(super) energy_j: f64,
-    /// Of the links' springs, newtons.
+    /// Forces of the links' springs, newtons.
     pub(super) links_n: [f64; RENDERED_LINKS_MAX],
-    /// What moving tissue does to them, watts.
+    /// Power of moving tissue on the springs, watts.
     pub(super) by_tissue_w: f64,
 }
 
-/// Work that was done on the springs since the servo began, by others than the hand, joules. Below 0: it was done by them.
+/// Work done on the springs since the servo began, by others than the hand, joules. Below 0: the springs did it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WorkOfOthers {
-    /// By tissue that moves, as the models say.
+    /// Work of moving tissue, according to the models.
     pub tissue_j: f64,
-    /// By the tool's links, as jaws that close.
+    /// Work of the tool's links, such as closing jaws.
     pub links_j: f64,
 }
 
-/// The books of the springs of one tool.
+/// Energy balance of the springs of one tool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EnergyBooks {
-    /// Of the spring, N/m.
+    /// Stiffness of the spring, N/m.
     stiffness: f64,
     /// k_r / k_t, square metres.
     radius_squared: f64,
-    /// Stored and paid by nobody, joules; below 0 more was paid than is stored.
+    /// Stored energy that nobody paid, joules; below 0 if more was paid than is stored.
     unpaid_j: f64,
     stored: Stored,
     pub(super) others: WorkOfOthers,
-    /// The share of the force that is withheld.
+    /// Share of the force that is withheld.
     withheld: f64,
-    /// Of the device, smoothed, m/s and rad/s.
+    /// Smoothed velocity of the device, m/s and rad/s.
     velocity: (DVec3, DVec3),
-    /// The last motion along the force that was one, metres.
+    /// Last motion along the force that was not zero, metres.
     last_step_m: f64,
 }
 
 impl Motion {
-    /// Of a displacement.
+    /// Returns the motion of a displacement.
     pub(super) fn of(x: &Displacement) -> Motion {
         let mut links = [0.0; RENDERED_LINKS_MAX];
         links.copy_from_slice(&x[FIRST_LINK..]);
         Motion { shift: DVec3::new(x[0], x[1], x[2]), turn: DVec3::new(x[3], x[4], x[5]), links }
     }
 
-    /// Of a wrench that was held over it, joules: above 0 the hand was given it.
+    /// Work of a wrench that was held over the motion, joules: above 0 if the hand was given it.
     fn work_j(&self, wrench: &Wrench) -> f64 {
         wrench.force.dot(self.shift) + wrench.torque.dot(self.turn)
     }
 
-    /// Along a wrench, metres, turns weighed by the springs' radius.
+    /// Motion along a wrench, metres, turns weighed by the springs' radius.
     fn along_m(&self, wrench: &Wrench, radius_squared: f64) -> f64 {
         let size_n = size_n(wrench, radius_squared);
         if size_n > 0.0 { self.work_j(wrench) / size_n } else { 0.0 }
@@ -108,7 +109,7 @@ fn size_n(wrench: &Wrench, radius_squared: f64) -> f64 {
 }
 
 impl EnergyBooks {
-    /// Of springs that hold nothing.
+    /// Balance of springs that store nothing.
     pub(super) fn of(spring: &Spring) -> EnergyBooks {
         let stiffness = spring.stiffness_n_per_m;
         EnergyBooks {
@@ -123,8 +124,8 @@ impl EnergyBooks {
         }
     }
 
-    /// Enters a sample of `dt_s` seconds: what the springs hold now, and the motion since the last one under what was
-    /// sent.
+    /// Enters a sample of `dt_s` seconds: the present state of the springs, and the motion since the last sample under
+    /// the wrench that was sent.
     pub(super) fn enter(&mut self, stored: Stored, sent: &Wrench, motion: &Motion, dt_s: f64) {
         let to_links = motion.links.iter().zip(&self.stored.links_n).map(|(x, f)| x * f);
         let to_links_j = to_links.sum::<f64>();
@@ -146,8 +147,8 @@ impl EnergyBooks {
         }
     }
 
-    /// What the force that is held over a sample makes up where a still hand flickers between two steps of an encoder:
-    /// K a^2 to and fro. The damping of the samples answers for it, and as a debt it would add up.
+    /// Energy that a force held over a sample generates if a still hand flickers between two steps of an encoder: K a^2
+    /// to and fro. The damping of the samples compensates it, and as a debt it would add up.
     fn made_by_steps_j(&mut self, sent: &Wrench, motion: &Motion) -> f64 {
         let step_m = motion.along_m(sent, self.radius_squared);
         if step_m == 0.0 {
@@ -158,7 +159,7 @@ impl EnergyBooks {
         if is_back { self.stiffness * step_m.abs().min(before_m.abs()).powi(2) } else { 0.0 }
     }
 
-    /// What of the spring's wrench may be sent.
+    /// Returns the part of the spring's wrench that may be sent.
     pub(super) fn passive(&mut self, sprung: &Wrench, motion: &Motion, dt_s: f64) -> Wrench {
         let radius_squared = self.radius_squared;
         if self.unpaid_j <= 0.0 || dt_s == 0.0 || *sprung == Wrench::default() {
@@ -176,7 +177,7 @@ impl EnergyBooks {
         if outward_m_s > 0.0 || moved < f64::MIN_POSITIVE {
             return lessened;
         }
-        // Over a sample it takes b v^2 dt, and no more than what is unpaid.
+        // Over a sample the damper takes b v^2 dt, and no more than is unpaid.
         let damping = INWARD_DAMPING_N_S_PER_M.min(self.unpaid_j * dt_s / moved);
         let (shift, turn) = self.velocity;
         Wrench {
@@ -198,7 +199,7 @@ mod tests {
         Motion { shift: DVec3::Z * by_m, ..Motion::default() }
     }
 
-    /// A spring over a wall of which so much is unpaid, and what the hand was given of it, joules.
+    /// A spring over a wall, part of which is unpaid, and the energy that the hand was given of it, joules.
     struct Pressed {
         books: EnergyBooks,
         sent: Wrench,
@@ -207,7 +208,7 @@ mod tests {
     }
 
     impl Pressed {
-        /// At a depth, of which the first part was gone before anybody knew of the wall.
+        /// A spring at a depth, whose first part was passed before the wall was known.
         fn known_at(depth_m: f64) -> Pressed {
             let books = EnergyBooks::of(&SPRING);
             let mut pressed = Pressed { books, sent: Wrench::default(), depth_m, given_j: 0.0 };
@@ -240,7 +241,8 @@ mod tests {
         assert_eq!(pressed.force_n(), STIFFNESS * 1e-3);
     }
 
-    /// However slowly it goes: what is left is the work of the sample in which it begins, and what is forgotten meanwhile.
+    /// At any speed of the hand: the rest is the work of the sample in which it begins, and the debt forgotten
+    /// meanwhile.
     #[test]
     fn a_hand_that_leaves_is_given_nothing_that_was_not_paid() {
         for speed_m_s in [0.001, 0.01, 0.1] {
@@ -268,12 +270,12 @@ mod tests {
             let due_n = STIFFNESS * (pressed.depth_m - step_m);
             assert!(pressed.depth_m < 5e-4 || pressed.force_n() > 0.97 * due_n, "{due_n} N");
         }
-        // A force that is held over a sample is that of its beginning, which the damping of the servo makes up for.
+        // A force that is held over a sample is that of its beginning, for which the damping of the servo makes up.
         let sampled_j = STIFFNESS * step_m * step_m * f64::from(n);
         assert!(pressed.given_j.abs() <= 1.01 * sampled_j, "{} J", pressed.given_j);
     }
 
-    /// What the hand goes in deeper it pays for, and for some of the rest.
+    /// A hand that goes in deeper pays for that, and for some of the rest.
     #[test]
     fn on_the_way_in_a_debt_is_paid() {
         let mut pressed = Pressed::known_at(1e-3);
@@ -286,7 +288,7 @@ mod tests {
         assert!(pressed.books.unpaid_j < 0.8 * owed_j, "{} of {owed_j}", pressed.books.unpaid_j);
     }
 
-    /// Tissue that presses a hand that holds still has paid for it.
+    /// Tissue that presses a hand that holds still has paid for the energy.
     #[test]
     fn what_tissue_puts_in_is_no_debt() {
         let mut books = EnergyBooks::of(&SPRING);

@@ -1,33 +1,33 @@
-//! Models that a servo does not take.
+//! Models that a servo refuses.
 
 use crate::coupling::local_model::ModelError;
 
-/// Why a model was not taken; the one before it stays.
+/// Reasons for refusing a model; the one before it stays.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ModelRefused {
-    /// Of another tool.
+    /// The model belongs to another tool.
     #[error("the model is of tool {got}, expected {expected}")]
     Foreign {
-        /// As given.
+        /// Tool of the model.
         got: u32,
-        /// The servo's.
+        /// Tool of the servo.
         expected: u32,
     },
-    /// Not newer than the one before.
+    /// The model is not newer than the one before.
     #[error("the model has sequence {got}, expected more than {last}")]
     Old {
-        /// As given.
+        /// Sequence of the model.
         got: u64,
-        /// Of the model before.
+        /// Sequence of the model before.
         last: u64,
     },
-    /// Its age is no time.
+    /// The model's age is not a valid time.
     #[error("the model is {got} s old, expected a finite time of 0 or more")]
     Age {
-        /// As given.
+        /// Given age, seconds.
         got: f64,
     },
-    /// Its numbers cannot be.
+    /// A number of the model is invalid.
     #[error(transparent)]
     Malformed(#[from] ModelError),
 }

@@ -1,4 +1,4 @@
-//! One tool's servo from sample to sample.
+//! Servo of one tool from sample to sample.
 
 use glam::DVec3;
 
@@ -20,14 +20,14 @@ use crate::coupling::{
 };
 use crate::geometry::tolerance::{CONE_SHARE_SLACK, STAND_OFF_M};
 
-/// In which the difference of two models' gaps is blended out, but for a twentieth, seconds.
+/// Time in which the difference of two models' gaps is blended out, but for a twentieth, seconds.
 pub const BLEND_S: f64 = 0.02;
 /// e^-3 is a twentieth.
 const BLEND_RATE_PER_S: f64 = 3.0 / BLEND_S;
-/// A sample that took longer counts for no more, seconds: rates are kept to over it as over a shorter one.
+/// Longest time that counts for a sample, seconds: over a longer sample, rates are kept to as over this time.
 const DT_S_MAX: f64 = 0.02;
 
-/// A servo of one tool.
+/// Servo of one tool.
 #[derive(Clone, Debug)]
 pub struct ServoState {
     options: ServoOptions,
@@ -36,56 +36,58 @@ pub struct ServoState {
     device: Option<Posture>,
     sent: Wrench,
     fade: Option<Fade>,
-    /// Since a fade in which the hand has let go.
+    /// Limits the force after a fade in which the hand has let go.
     ramp: Option<ForceRamp>,
     books: EnergyBooks,
     last_sequence: Option<u64>,
 }
 
-/// What one sample gives.
+/// Result of one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ServoSample {
-    /// To be sent to the hand, at the hold point, newtons, scene frame.
+    /// Force for the hand, at the hold point, newtons, scene frame.
     pub force_n: DVec3,
-    /// About the hold point, newton metres.
+    /// Torque about the hold point, newton metres.
     pub torque_nm: DVec3,
-    /// How far each link is behind its command, metres at its farthest point.
+    /// Distance of each link from its command, metres at its farthest point.
     pub link_follow_m: [f64; RENDERED_LINKS_MAX],
-    /// Since the tick that the model answers was sent, seconds; 0 without a model.
+    /// Time since the tick that the model answers was sent, seconds; 0 without a model.
     pub model_age_s: f64,
-    /// Cap, rate, fade or the books of energy changed what is sent.
+    /// True if a cap, a rate, a fade or the energy balance changed the wrench that is sent.
     pub limited: bool,
-    /// The model is too old, or the device's pose is no pose: the force fades.
+    /// True if the model is too old, or the device's pose is invalid: the force fades.
     pub is_fading: bool,
-    /// The proxy was farther from its reference than the model is complete: there may be more than its rows tell of.
+    /// True if the proxy was farther from its reference than the model is complete: tissue may be missing from its
+    /// rows.
     pub is_beyond_radius: bool,
 }
 
-/// A model, and what the servo made of it.
+/// A model, and the state of the servo that belongs to it.
 #[derive(Clone, Debug)]
 struct HeldModel {
     model: LocalModel,
     jacobians: [Displacement; ROWS_MAX],
-    /// Added to each gap, metres: what is left of the jump from the model before.
+    /// Rest of the jump from the model before, added to each gap, metres.
     offsets: [f64; ROWS_MAX],
-    /// Where friction holds each row's point of the link, scene frame.
+    /// Points at which friction holds each row's point of the link, scene frame.
     anchors: [Option<DVec3>; ROWS_MAX],
     age_s: f64,
-    /// The age is that of the next sample.
+    /// True if the age is already that of the next sample.
     is_aged: bool,
-    /// Of the servo's own proxy, from the model's reference.
+    /// Displacement of the servo's own proxy from the model's reference.
     x: Displacement,
-    /// What is left of the way from there to where the model before had the proxy of the same device.
+    /// Rest of the displacement from there to the proxy of the model before, for the same device.
     left: Displacement,
-    /// Of each row, newtons, at the last sample.
+    /// Force of each row at the last sample, newtons.
     forces: [f64; ROWS_MAX],
 }
 
 impl ServoState {
-    /// A servo that sends nothing until it has a model.
+    /// Creates a servo that sends nothing until it has a model.
     ///
     /// # Errors
-    /// As [`ServoOptions::check`].
+    ///
+    /// Returns the errors of [`ServoOptions::check`].
     pub fn new(options: ServoOptions) -> Result<ServoState, ServoOptionsError> {
         options.check()?;
         Ok(ServoState {
@@ -101,10 +103,13 @@ impl ServoState {
         })
     }
 
-    /// Takes a newer model. `age_s`: at the next sample, since the tick that it answers was sent, by the client's own clock.
+    /// Takes a newer model. `age_s`: time from sending the tick that it answers to the next sample, by the client's own
+    /// clock.
     ///
     /// # Errors
-    /// When it is another tool's, older than the one before, or no model. The one before stays then.
+    ///
+    /// Returns an error if the model is another tool's, older than the one before, or invalid. The one before then
+    /// stays.
     pub fn take(&mut self, model: &LocalModel, age_s: f64) -> Result<(), ModelRefused> {
         if model.tool != self.options.tool {
             return Err(ModelRefused::Foreign { got: model.tool, expected: self.options.tool });
@@ -128,23 +133,22 @@ impl ServoState {
         Ok(())
     }
 
-    /// The model's age at the next sample, as [`ServoState::take`] has it, where a clock tells; else it is the sum of the
-    /// samples since.
+    /// Sets the model's age at the next sample, as in [`ServoState::take`], if a clock measures it; else the age is the
+    /// sum of the samples since.
     pub fn set_age(&mut self, age_s: f64) {
         if let Some(held) = self.held.as_mut().filter(|_| age_s.is_finite() && age_s >= 0.0) {
             (held.age_s, held.is_aged) = (age_s, true);
         }
     }
 
-    /// As [`super::DeviceServo::work_of_others`].
+    /// Returns the work of tissue and links: see [`super::DeviceServo::work_of_others`].
     pub fn work_of_others(&self) -> WorkOfOthers {
         self.books.others
     }
 
-    /// One sample: the force for a device that is at `device`, `dt_s` seconds after the last one.
+    /// Computes one sample: the force for a device at `device`, `dt_s` seconds after the last sample.
     ///
-    /// Whatever is given, the force is finite and within its limits: a pose or a time that is none lets it fade or
-    /// stay.
+    /// The force is finite and within its limits for any arguments: an invalid pose or time lets it fade or stay.
     pub fn step(&mut self, device: &Posture, dt_s: f64) -> ServoSample {
         let dt_s = if dt_s.is_finite() { dt_s.max(0.0) } else { 0.0 };
         let device = Some(device).filter(|d| d.is_rigid());
@@ -171,7 +175,7 @@ impl ServoState {
         sample
     }
 
-    /// What the hold point has moved by since the last sample.
+    /// Returns the motion of the hold point since the last sample.
     fn motion(&self, device: Option<&Posture>) -> Motion {
         let (Some(held), Some(before), Some(now)) = (&self.held, &self.device, device) else {
             return Motion::default();
@@ -180,8 +184,8 @@ impl ServoState {
         Motion::of(&before.displacement_along(now, *hold_m, screws))
     }
 
-    /// K (proxy - device) - B v, with B = K T: K times the motion of one sample. Formula 2 of [`crate::servo`], its
-    /// sources there.
+    /// Computes K (proxy - device) - B v, with B = K T: K times the motion of one sample. Formula 2 of
+    /// [`crate::servo`], with its sources there.
     fn coupled(
         &mut self,
         x_d: &Displacement,
@@ -200,7 +204,7 @@ impl ServoState {
         }
         let samples = self.options.damping_samples;
         // Along the force alone: without friction tissue holds nothing back along its surface, and in the air there is
-        // nothing to damp. It never pulls: a hand that leaves is let go.
+        // nothing to damp. The damping never pulls: a hand that leaves is let go.
         let damped = |force: DVec3, stiffness: f64, motion: DVec3| {
             let size = force.length();
             if size == 0.0 {
@@ -215,14 +219,14 @@ impl ServoState {
         }
     }
 
-    /// Keeps to cap, rate and age.
+    /// Sends the wanted wrench within cap, rate and age.
     fn send(&mut self, wanted: Option<Wrench>, dt_s: f64, sample: &mut ServoSample) {
         // Numbers that overflowed are no force.
         let wanted = wanted.filter(|w| w.force.is_finite() && w.torque.is_finite());
         let limits = self.options.limits;
         let rated_s = dt_s.min(DT_S_MAX);
         let is_fading = sample.is_fading || wanted.is_none() && self.held.is_some();
-        // Where models are late time and again the hand does not let go, and a ramp would never end.
+        // If models are late again and again, the hand does not let go, and a ramp would never end.
         if !is_fading && self.fade.take().is_some_and(|fade| fade.is_over()) {
             self.ramp = Some(ForceRamp::from(&self.sent));
         }
@@ -246,7 +250,7 @@ impl ServoState {
     }
 }
 
-/// A spring's force and what is left of another, which never makes it pull.
+/// Returns a spring's force plus the rest of another, which never makes the spring pull.
 fn with_what_is_left(own: DVec3, left: DVec3) -> DVec3 {
     let along = own.normalize_or_zero();
     let against = left.dot(along) + own.length();
@@ -254,7 +258,7 @@ fn with_what_is_left(own: DVec3, left: DVec3) -> DVec3 {
 }
 
 impl HeldModel {
-    /// A model that goes on where the one before was.
+    /// Continues a model from the one before.
     fn after(before: Option<&HeldModel>, model: &LocalModel, age_s: f64) -> HeldModel {
         let mut held = HeldModel {
             model: model.clone(),
@@ -274,14 +278,14 @@ impl HeldModel {
         let LocalModel { reference, screws, hold_m, .. } = &before.model;
         let proxy = reference.moved(&before.x, 1.0, *hold_m, screws);
         held.x = model.reference.displacement_along(&proxy, model.hold_m, &model.screws);
-        // A proxy that has slipped to another place: planes say nothing of where it was.
+        // If the proxy has slipped far away, the planes say nothing of its former position.
         let is_far = held.is_beyond_radius();
         for (i, row) in model.rows().iter().enumerate() {
             let gap = held.gap(i, &held.x);
             let is_it = |other: &LocalRow| other.contact_id == row.contact_id;
             let is_contact = row.contact_id != LocalRow::OF_NO_CONTACT;
             let known = before.model.rows().iter().position(|other| is_contact && is_it(other));
-            // A contact that is new lets a proxy that it would be in go on, and takes it out as gently.
+            // A new contact lets a proxy that would be in it stay, and takes it out just as gently.
             held.offsets[i] = match known {
                 Some(k) => before.gap(k, &before.x) - gap,
                 None if is_far => 0.0,
@@ -289,8 +293,8 @@ impl HeldModel {
             };
             if let Some(k) = known {
                 held.forces[i] = before.forces[k];
-                // Friction holds the tool, wherever on it the contact is found: where that hops to another feature the
-                // anchor goes along.
+                // Friction holds the tool wherever on it the contact is found: if the contact hops to another feature,
+                // the anchor moves along.
                 let [from, to] = [(before, &before.model.rows()[k]), (&held, row)]
                     .map(|(held, row)| held.model.point_after(row, &held.x));
                 held.anchors[i] = before.anchors[k].map(|anchor| anchor + (to - from));
@@ -299,8 +303,8 @@ impl HeldModel {
         held
     }
 
-    /// Rows come, go and turn from model to model, as where the proxy goes over a ridge between two facets: by the new
-    /// ones it is elsewhere at once, for the same device. What lies between is blended out as gaps are.
+    /// Rows come, go and turn from model to model, as when the proxy goes over a ridge between two facets: the new rows
+    /// move it at once, for the same device. The difference is blended out as gaps are.
     fn go_on_from(&mut self, before: &HeldModel, device: &Posture, stiffness: &Displacement) {
         let LocalModel { reference, screws, hold_m, .. } = &before.model;
         let shown = std::array::from_fn(|i| before.x[i] + before.left[i]);
@@ -311,7 +315,7 @@ impl HeldModel {
         self.left = std::array::from_fn(|i| shown[i] - self.x[i]);
     }
 
-    /// K (proxy - device), with what is left of models before.
+    /// K (proxy - device), with the rest of models before.
     fn sprung(&self, x_d: &Displacement, stiffness: &Displacement) -> Wrench {
         let pull = |i: usize| stiffness[i] * (self.x[i] - x_d[i]);
         let left = |i: usize| stiffness[i] * self.left[i];
@@ -321,7 +325,7 @@ impl HeldModel {
         Wrench { force: blended([0, 1, 2]), torque: blended([3, 4, 5]) }
     }
 
-    /// What the springs hold that give a wrench.
+    /// Returns the energy of the springs that give a wrench.
     fn stored(&self, x_d: &Displacement, sprung: &Wrench, stiffness: &Displacement) -> Stored {
         let lag_m = |i: usize| self.x[FIRST_LINK + i] - x_d[FIRST_LINK + i];
         let links_n: [f64; RENDERED_LINKS_MAX] =
@@ -329,14 +333,14 @@ impl HeldModel {
         let in_links = (0..RENDERED_LINKS_MAX).map(|i| links_n[i] * lag_m(i)).sum::<f64>();
         let in_body = sprung.force.length_squared() / stiffness[0]
             + sprung.torque.length_squared() / stiffness[3];
-        // Tissue is not taken for moving on once nothing is known of it any more.
+        // Tissue does not count as moving once the model has expired.
         let is_moving = self.age_s <= self.model.expires_s;
         let rows = self.model.rows().iter().zip(&self.forces).filter(|_| is_moving);
         let by_tissue_w = rows.map(|(row, force)| row.normal_velocity_m_s * force).sum();
         Stored { energy_j: 0.5 * (in_body + in_links), links_n, by_tissue_w }
     }
 
-    /// What is left of a row's gap, less the stand-off that the proxy keeps: g + J x - v t.
+    /// Returns the rest of a row's gap, less the stand-off that the proxy keeps: g + J x - v t.
     fn gap(&self, i: usize, x: &Displacement) -> f64 {
         let row = &self.model.rows()[i];
         let moved: f64 = self.jacobians[i].iter().zip(x).map(|(j, x)| j * x).sum();
@@ -344,7 +348,7 @@ impl HeldModel {
     }
 
     fn resting_gap(&self, i: usize, gap_m: f64, velocity_m_s: f64) -> f64 {
-        // Tissue is not taken for moving on once nothing is known of it any more.
+        // Tissue does not count as moving once the model has expired.
         let moved_s = self.age_s.min(self.model.expires_s);
         gap_m - STAND_OFF_M - velocity_m_s * moved_s + self.offsets[i]
     }
@@ -361,7 +365,7 @@ impl HeldModel {
         extent.length_m + extent.curved_m > self.model.radius_after(self.age_s)
     }
 
-    /// Draws the proxy to the device; returns where the device is from the reference.
+    /// Moves the proxy to the device; returns the displacement of the device from the reference.
     fn solve(&mut self, device: &Posture, stiffness: &Displacement) -> Displacement {
         let LocalModel { reference, screws, hold_m, .. } = &self.model;
         let x_d = reference.displacement_along(device, *hold_m, screws);
@@ -382,7 +386,7 @@ impl HeldModel {
         let programme = Programme { n, stiffness: *stiffness, desired: x_d, rows };
         let optimum = programme.solve(&likely[..n_likely]);
         let is_free = optimum.multipliers[..n_rows].iter().all(|force| *force == 0.0);
-        // What is not pressed does not rub, and contradictory rows have forces of no meaning along the surface.
+        // Rows without normal force have no friction, and contradictory rows have tangential forces without meaning.
         if self.model.friction > 0.0 && !is_free && optimum.residual_m == 0.0 {
             self.rub((n, stiffness, &x_d), rows, &optimum);
         } else {
@@ -390,7 +394,7 @@ impl HeldModel {
             if is_free {
                 self.anchors = [None; ROWS_MAX];
             }
-            // Where nothing holds it the proxy is where the device is, to the last bit: the air gives no force.
+            // Unconstrained, the proxy is where the device is, to the last bit: the air gives no force.
             if is_free {
                 self.left = [0.0; COORDINATES_MAX];
             }
@@ -399,7 +403,7 @@ impl HeldModel {
         x_d
     }
 
-    /// The same with friction: contacts hold on to their anchors as far as their cones allow.
+    /// Adds friction: contacts keep their anchors as far as their cones allow.
     fn rub(
         &mut self,
         (n, stiffness, x_d): (usize, &Displacement, &Displacement),
@@ -410,7 +414,7 @@ impl HeldModel {
         let mut tangents = [FrictionRows { tangents: [none; 2] }; ROWS_MAX];
         let mut anchors = [DVec3::ZERO; ROWS_MAX];
         for (i, row) in self.model.rows().iter().enumerate() {
-            // Where the proxy is now is where a new contact begins to hold.
+            // A new contact is anchored at the present proxy.
             anchors[i] = self.anchors[i].unwrap_or_else(|| self.model.point_after(row, &self.x));
             let slip = row.on_tool - anchors[i];
             if row.contact_id == LocalRow::OF_NO_CONTACT {

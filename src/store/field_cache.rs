@@ -1,7 +1,7 @@
-//! Built fields on disk: one file each, named by what the field was built from.
+//! Cache of built distance fields on disk: one file each, named by a hash of the field's inputs.
 //!
-//! A file is trusted only when its magic, version, key, length and checksum are right and what it decodes
-//! to is a field of the very surface asked about. Anything else is one warning and a new build.
+//! A file is used only if its magic, version, key, length and checksum are right and it decodes to a field of exactly
+//! the requested surface. Any other file causes one warning and a new build.
 
 mod file;
 mod key;
@@ -28,42 +28,42 @@ use file::{CacheError, decode, encode, open_bounded, read_bounded};
 pub use key::FieldKey;
 use room::{Room, TEMPORARY, note_use};
 
-/// The cached fields of a data directory.
+/// Cached fields of a data directory.
 #[derive(Clone, Debug)]
 pub struct FieldCache {
     folder: PathBuf,
     room: Room,
 }
 
-/// Where a field came from.
+/// Origin of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldOrigin {
-    /// Another link of the same mesh has it.
+    /// Shared with another link of the same mesh.
     Shared,
     /// Read from disk.
     Cached,
-    /// Built just now.
+    /// Built by this call.
     Built,
 }
 
 impl FieldCache {
-    /// The cache of a data directory, of `bytes_max` at most but for one field that is larger. Its folder is made when
-    /// something is first kept.
+    /// Creates the cache of a data directory, of at most `bytes_max` unless a single field is larger. Its folder is
+    /// made when the first field is written.
     pub fn new(data_dir: &Path, bytes_max: u64) -> FieldCache {
         FieldCache { folder: data_dir.join("fields"), room: Room { bytes_max } }
     }
 
-    /// Where the field of a surface is or would be.
+    /// Returns the path of a surface's field, cached or not.
     pub fn path(&self, mesh: &TriangleMesh, options: &FieldOptions) -> PathBuf {
         self.folder.join(FieldKey::of(mesh, options).file_name())
     }
 
-    /// The field of a surface: as kept, or built and then kept. A file that cannot be used, or written, is
-    /// worth a warning and changes no answer. `reserve`: is asked for a file's bytes before they are read, and what it
-    /// gives is held until the field is there.
+    /// Returns the field of a surface: from the cache, or built and then cached. A file that cannot be used or written
+    /// causes a warning and changes no answer. `reserve` is called with the file's bytes before they are read; its
+    /// result is held until the field is loaded.
     ///
     /// # Errors
-    /// Those of `reserve` and `build`.
+    /// Errors of `reserve` and `build`.
     pub fn get_or_build<E, R>(
         &self,
         surface: &Surface,
@@ -96,24 +96,24 @@ impl FieldCache {
         Ok((field, FieldOrigin::Built))
     }
 
-    /// Whole or not at all: to a temporary file beside it, then renamed.
+    /// Writes atomically: to a temporary file in the same folder, which is then renamed.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         static WRITES: AtomicU64 = AtomicU64::new(0);
         fs::create_dir_all(&self.folder)?;
-        // Two servers, or two uploads, may keep the same field at the same time.
+        // Two servers, or two uploads, may write the same field at the same time.
         let number = WRITES.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_extension(format!("{}-{number}.{TEMPORARY}", process::id()));
         let written = (|| {
             let mut file = File::create_new(&temporary)?;
             file.write_all(bytes)?;
-            // The bytes before the name, and the name before it counts: after a power cut the file is whole or not
-            // there.
+            // The bytes are durable before the name, and the name before it counts: after a power cut the file is
+            // complete or missing.
             file.sync_all()?;
             fs::rename(&temporary, path)?;
             sync_folder(&self.folder)
         })();
         if written.is_err() {
-            // Not there when it could not be made or was renamed.
+            // Fails if the file could not be made or was renamed already.
             let _ = fs::remove_file(&temporary);
         }
         written

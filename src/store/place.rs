@@ -1,7 +1,8 @@
-//! Where scenes, claims and signs of life are: a folder, or a part of an object store.
+//! Storage of scenes, claims and heartbeats: a folder, or a part of an object store.
 //!
-//! A key is names with `/` between them, below the place's root. A file is put whole, or is appended to: a journal. What is
-//! appended to is one file in a folder, and a row of objects in an object store, as objects cannot grow.
+//! A key consists of names separated by `/`, below the location's root. A file is either put whole, or appended to,
+//! like a journal. An appended file is one file in a folder, and a row of objects in an object store, because objects
+//! cannot grow.
 
 pub mod folder_place;
 #[cfg(feature = "objects")]
@@ -23,100 +24,102 @@ use std::{
 
 use crate::os::lasting::NamedFile;
 
-/// What the store needs of where its files are. All of it waits for the disk or the network.
+/// Operations that the store needs of its storage location. All of them block on the disk or the network.
 ///
-/// Whoever reads after a write has returned sees it, whoever lists too, on whatever machine: what is acknowledged rests on
-/// that. POSIX promises it of a local disk, and S3 of reads, writes and lists since 2020.
+/// Reads and lists after a finished write see it, on any machine: the validity of acknowledgements rests on that. POSIX
+/// guarantees it for a local disk, and S3 for reads, writes and lists since 2020.
 ///
-/// An error of the kind [`io::ErrorKind::TimedOut`] says of a write that it may be made all the same, also later.
+/// An error of kind [`io::ErrorKind::TimedOut`] means that a write may still take effect, also later.
 pub trait StorePlace: fmt::Debug + Send + Sync {
-    /// A key as a person finds it.
+    /// Returns a key in readable form.
     fn shown(&self, key: &str) -> String;
 
-    /// What is right below a key, in no order; `None` when nothing was ever put there.
+    /// Lists the entries right below a key, in no order; `None` if nothing was ever put there.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn list(&self, below: &str) -> io::Result<Option<Vec<PlaceEntry>>>;
 
-    /// The same of many.
+    /// Lists the entries below several keys, as [`StorePlace::list`].
     ///
     /// # Errors
-    /// The first.
+    /// The first error.
     fn lists(&self, below: &[String]) -> io::Result<Vec<Option<Vec<PlaceEntry>>>> {
         below.iter().map(|key| self.list(key)).collect()
     }
 
-    /// Bytes of all files below a key.
+    /// Returns the bytes of all files below a key.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn bytes(&self, below: &str) -> io::Result<u64>;
 
-    /// A file to read.
+    /// Opens a file to read.
     ///
     /// # Errors
-    /// The system's; `NotFound` when it is not there.
+    /// Errors of the system; `NotFound` if the file does not exist.
     fn open(&self, key: &str, form: FileForm) -> io::Result<PlaceFile>;
 
-    /// The first `n` bytes of a file, or all of a shorter one. Of what is appended to: at most what it was begun with.
+    /// Reads the first `n` bytes of a file, or all of a shorter one. For an appended file: at most the bytes that it
+    /// was begun with.
     ///
     /// # Errors
-    /// As [`StorePlace::open`].
+    /// Errors of [`StorePlace::open`].
     fn head(&self, key: &str, form: FileForm, n: usize) -> io::Result<Vec<u8>>;
 
-    /// Puts a file whole or not at all, in the place of one that is there; it lasts then. The parts follow each other.
+    /// Puts a file atomically and durably, replacing an existing one. The file is the concatenation of the parts.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn put(&self, key: &str, parts: &[&[u8]]) -> io::Result<()>;
 
-    /// The same of one that need not last.
+    /// Puts a file that need not be durable, replacing an existing one.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn put_fleeting(&self, key: &str, bytes: &[u8]) -> io::Result<()> {
         self.put(key, &[bytes])
     }
 
-    /// Puts a file whole, which lasts then, where there is none: of several who do, one gets `true`.
+    /// Puts a whole file durably if there is none: of several concurrent callers one gets `true`.
     ///
     /// # Errors
-    /// The system's; it is not there then, unless the error is `TimedOut`.
+    /// Errors of the system; the file then does not exist, unless the error is `TimedOut`.
     fn put_new(&self, key: &str, bytes: &[u8]) -> io::Result<bool>;
 
-    /// Puts the first files below a key, where nothing is yet: the last one is there only if all are.
+    /// Puts the first files below an empty key: the last one exists only if all do.
     ///
     /// # Errors
-    /// The system's; what is left of them has no last one, unless the error is `TimedOut`.
+    /// Errors of the system; the remaining files then lack the last one, unless the error is `TimedOut`.
     fn put_first(&self, below: &str, files: &[FirstFile<'_>]) -> io::Result<()>;
 
-    /// Puts a file that is appended to, where there is none.
+    /// Begins a file that is appended to, if there is none.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn begin(&self, key: &str, head: &[u8]) -> io::Result<Box<dyn Append>>;
 
-    /// Goes on with one that [`StorePlace::put_first`] has put, and nobody has appended to.
+    /// Continues a file that [`StorePlace::put_first`] has put, and nobody has appended to.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn go_on(&self, key: &str) -> io::Result<Box<dyn Append>>;
 
-    /// How often a file may be appended to before whoever reads it has to wait for long.
+    /// Returns the number of appends after which readers of a file have to wait for long.
     fn appends_max(&self) -> u64 {
         u64::MAX
     }
 
-    /// How many writes may be waited for at once.
+    /// Returns the maximum number of writes that may be awaited concurrently.
     fn writes_at_once(&self) -> usize {
         1
     }
 
-    /// What is now at a key, to find out later whether it is still there; `None` where nothing can take its place.
+    /// Returns the identity of the file at a key, to check later that it is still there; `None` if nothing can replace
+    /// it.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn named(&self, _key: &str) -> io::Result<Option<NamedFile>> {
         Ok(None)
     }
@@ -124,96 +127,97 @@ pub trait StorePlace: fmt::Debug + Send + Sync {
     /// Removes a file; it may be gone already.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn remove(&self, key: &str, form: FileForm) -> io::Result<()>;
 
-    /// Makes removals below a key last.
+    /// Makes removals below a key durable.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn sync(&self, _below: &str) -> io::Result<()> {
         Ok(())
     }
 
-    /// Removes what holds the files below a key, unless there is one.
+    /// Removes the container of the files below a key, unless it holds a file.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn remove_empty(&self, _below: &str) -> io::Result<()> {
         Ok(())
     }
 
-    /// Removes all files below a key, some of which may be gone already. They may be read until it is done.
+    /// Removes all files below a key, some of which may be gone already. The files may be read until the removal is
+    /// done.
     ///
     /// # Errors
-    /// The system's; which of them are still there is for the place to say.
+    /// Errors of the system; each implementation documents which files then remain.
     fn remove_all(&self, below: &str) -> io::Result<()>;
 
-    /// Keeps a damaged file under a second name with one more extension, for whoever wants to look at it. One that was put
-    /// whole has only that name then.
+    /// Keeps a damaged file for inspection, under a second name with one more extension. A file that was put whole
+    /// keeps only that name.
     ///
     /// # Errors
-    /// The system's; `AlreadyExists` when that name is taken.
+    /// Errors of the system; `AlreadyExists` if that name is taken.
     fn set_aside(&self, key: &str, form: FileForm, extension: &str) -> io::Result<()>;
 }
 
-/// A file that is appended to.
+/// Writer of an appended file.
 pub trait Append: fmt::Debug + Send + Sync {
-    /// Returns when the bytes are there to stay.
+    /// Appends bytes, and returns when they are durable.
     ///
     /// # Errors
-    /// The system's, or as [`Append::check`]. Nothing may be appended any more.
+    /// Errors of the system, or those of [`Append::check`]. Nothing may be appended after an error.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Whether it is still in its place, where another could take that.
+    /// Checks that the file is still at its path, if another file could replace it.
     ///
     /// # Errors
-    /// `NotFound` when it is not: all that was appended is lost.
+    /// `NotFound` if it is not: all appended bytes are lost.
     fn check(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// How a file comes about.
+/// Form in which a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileForm {
-    /// Put whole.
+    /// Put as a whole.
     Whole,
     /// Begun, then appended to.
     Appended,
 }
 
-/// Something right below a key.
+/// Entry right below a key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlaceEntry {
-    /// Its name there.
+    /// Name of the entry.
     pub name: String,
-    /// Whether something is below it.
+    /// True if there are entries below this one.
     pub has_more: bool,
 }
 
-/// One of the first files below a key.
+/// A first file below a key.
 #[derive(Debug)]
 pub struct FirstFile<'a> {
-    /// Right below the key.
+    /// Name right below the key.
     pub name: String,
-    /// How it goes on.
+    /// Form in which the file is written from then on.
     pub form: FileForm,
-    /// What is in it, one part after the other.
+    /// Content, as parts to concatenate.
     pub parts: Vec<&'a [u8]>,
 }
 
 /// A file to read.
 pub struct PlaceFile {
-    /// At its first byte.
+    /// Reader, at the first byte.
     pub from: Box<dyn ReadSeek>,
-    /// Of all of it.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// Since it was last written, by the clocks of both machines; `None` where the place does not say it.
+    /// Time since the last write, by the clocks of both machines; `None` if the location does not report it.
     pub age: Option<Duration>,
 }
 
-/// What can be read from any byte on.
+/// A reader that can seek.
 pub trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> ReadSeek for T {}
@@ -224,12 +228,12 @@ impl fmt::Debug for PlaceFile {
     }
 }
 
-/// The error of a write that may be made all the same.
+/// Returns the error of a write that may still take effect.
 pub(in crate::store) fn uncertain(error: io::Error) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, error)
 }
 
-/// A key below another; the root is the empty one.
+/// Joins a key and a name; the empty key is the root.
 pub fn key_below(key: &str, name: &str) -> String {
     if key.is_empty() { name.to_owned() } else { format!("{key}/{name}") }
 }

@@ -1,8 +1,9 @@
-//! Where a closed surface crosses itself: found a few triangles at a time, and only where it moved since.
+//! Self-crossings of a closed surface, found a few triangles at a time and searched only where the surface has moved.
 //!
-//! The normal of the nearest feature tells inside from outside while a surface is closed, of one body, faces outwards and
-//! is nowhere in touch with itself; where it is, on its outer sheet alone. Each triangle is tested against all others
-//! when it was new or had moved, so that of every two the one tested last was tested where both still are.
+//! The normal of the nearest feature tells inside from outside while a surface is closed, has one body, faces outwards
+//! and nowhere touches itself; if it touches itself, the normals of its outer sheet alone do. Each triangle is tested
+//! against all others when it is new or has moved, so the later test of every two triangles sees both at their current
+//! positions.
 
 use std::sync::Arc;
 
@@ -21,66 +22,66 @@ use crate::{
     index::SkipList,
 };
 
-/// Which triangles of a mesh are still to be tested for crossing others.
+/// Triangles of a mesh that are still to be tested for crossing others.
 #[derive(Debug, Default)]
 pub struct CrossingSearch {
-    /// Where the vertices were when it last followed the mesh.
+    /// Positions of the vertices when the search last followed the mesh.
     positions: Vec<Vec3>,
-    /// What stood for each then, where seams join any.
+    /// Joined representative of each vertex at that time, if seams join any.
     joined: Vec<u32>,
-    /// Triangles whose ids are below this were there then.
+    /// Exclusive end of the triangle ids at that time.
     id_end: u32,
-    /// To be tested, the next one last; and the same by id.
+    /// Triangles to be tested, the next one last; `waits` flags the same triangles by id.
     waiting: Vec<TriangleId>,
     waits: Vec<bool>,
-    /// Pairs that were found to meet in more than they share, and have not moved since. A triangle without three
-    /// vertices is a pair with itself: it bounds nothing, but may be what is nearest to a point, and no normal tells the
-    /// side there.
+    /// Pairs found to meet in more than they share, that have not moved since. A triangle without three vertices is
+    /// stored as a pair with itself: it bounds nothing, but it may be nearest to a point, and no normal tells the side
+    /// there.
     meeting: Vec<[TriangleId; 2]>,
-    /// Pairs that were tested since it last followed the mesh.
+    /// Pairs tested since the search last followed the mesh.
     n_tested: usize,
     sheet: OuterSheet,
 }
 
-/// The outer sheet that was found last. It changes where other triangles cross, or the mesh is cut, and hardly ever by a
-/// deformation: to find it anew takes ten times as long as to see that it is the same.
+/// The outer sheet found last. It changes if other triangles cross or the mesh is cut, and hardly ever by a
+/// deformation: finding it again takes ten times as long as checking that it is unchanged.
 #[derive(Debug, Default)]
 struct OuterSheet {
-    /// The triangles that crossed others, ascending, and how many there were of all.
+    /// The triangles that crossed others, ascending, and the total number of triangles at that time.
     crossing: Vec<TriangleId>,
     n_triangles: usize,
-    /// By triangle id.
+    /// Indexed by triangle id.
     is_on: Arc<[bool]>,
 }
 
-/// Pairs that are tested, beside so many for each triangle, and pairs that meet, before a search gives up: where all is
-/// in one place, pairs are the square of the triangles. A surface has 7 for each.
+/// Limits before a search gives up: tested pairs in total, tested pairs added for each triangle, and pairs that meet.
+/// If all triangles overlap, pairs are the square of the triangles. A usual surface has 7 pairs for each triangle.
 const PAIRS_MAX: usize = 1 << 20;
 const PAIRS_PER_TRIANGLE: usize = 64;
 const MEETING_MAX: usize = 1 << 16;
 
-/// What is known when a search stops.
+/// Result of a search when it stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Searched {
     /// All triangles that meet others are known.
     Crosses,
-    /// No two triangles meet but in what they share.
+    /// No two triangles meet except in what they share.
     Clear,
-    /// Too many came near each other.
+    /// Too many triangles came near each other.
     GivenUp,
-    /// There are triangles left to test.
+    /// Some triangles are still to be tested.
     Unfinished,
 }
 
 impl CrossingSearch {
-    /// With all triangles to be tested.
+    /// Starts a search with all triangles to be tested.
     pub(super) fn of_all(mesh: &TriangleMesh) -> CrossingSearch {
         let mut search = CrossingSearch::default();
         search.follow(mesh);
         search
     }
 
-    /// With none to be tested: of a mesh that is known not to cross itself.
+    /// Starts a search with no triangle to be tested, for a mesh that is known not to cross itself.
     pub(super) fn of_none(mesh: &TriangleMesh) -> CrossingSearch {
         let id_end = mesh.triangle_id_end();
         let positions = mesh.positions().to_vec();
@@ -89,7 +90,7 @@ impl CrossingSearch {
         CrossingSearch { positions, joined, id_end, waits, ..CrossingSearch::default() }
     }
 
-    /// Adds the triangles that are new or have moved since. O(vertices).
+    /// Adds the triangles that are new or have moved since the last call. O(vertices).
     pub fn follow(&mut self, mesh: &TriangleMesh) {
         self.waits.resize(mesh.triangle_id_end() as usize, false);
         self.n_tested = 0;
@@ -101,7 +102,7 @@ impl CrossingSearch {
         let joined = joined_of_each(mesh);
         let stood = |joined: &[u32], v: u32| joined.get(v as usize).copied().unwrap_or(v);
         for (v, p) in (0..).zip(mesh.positions()).take(known) {
-            // A triangle meets others in more when they share less.
+            // A triangle meets others in more when they share less, so changed seams count as movement.
             let is_moved = self.positions[v as usize] != *p;
             if is_moved || stood(&self.joined, v) != stood(&joined, v) {
                 self.positions[v as usize] = *p;
@@ -111,7 +112,7 @@ impl CrossingSearch {
         self.joined = joined;
         // A vertex is new only with its triangles, or has none.
         self.positions.extend_from_slice(&mesh.positions()[known..]);
-        // Whichever of the two waits finds the other again.
+        // A pair with a waiting triangle is dropped: the test of that triangle finds it again.
         let Self { meeting, waits, .. } = self;
         let stays = |t: &TriangleId| !waits[t.0 as usize] && mesh.get(*t).is_some();
         meeting.retain(|pair| pair.iter().all(stays));
@@ -123,7 +124,7 @@ impl CrossingSearch {
         }
     }
 
-    /// Tests so many triangles at most.
+    /// Tests at most `triangles_max` triangles.
     pub(super) fn advance(
         &mut self,
         list: &SkipList,
@@ -139,7 +140,7 @@ impl CrossingSearch {
             if mesh.get(t).is_some() {
                 self.test(list, mesh, t);
             }
-            // It waits on: some of what it meets may be missing.
+            // The triangle keeps waiting: some of the pairs that it meets may be missing.
             if self.meeting.len() > MEETING_MAX {
                 return Searched::GivenUp;
             }
@@ -161,17 +162,17 @@ impl CrossingSearch {
         crossing
     }
 
-    /// Of a mesh whose crossings are all known: its outer sheet, by triangle id. O(vertices) where it is the last one.
+    /// Outer sheet, by triangle id, of a mesh whose crossings are all known. O(vertices) if the sheet is unchanged.
     pub(super) fn outer_sheet(&mut self, mesh: &TriangleMesh) -> Arc<[bool]> {
         let crossing = self.crossing();
         let mut crosses = vec![false; mesh.triangle_id_end() as usize];
         crossing.iter().for_each(|t| crosses[t.0 as usize] = true);
         let last = &self.sheet;
-        // Ids are given once, so that as many triangles of as many ids are the same triangles.
+        // Each id is given once, so equal counts of triangles and of ids mean identical triangles.
         let is_same = last.crossing == crossing
             && (last.n_triangles, last.is_on.len()) == (mesh.n_triangles(), crosses.len());
         let all = || mesh.triangle_ids();
-        // What is joined to one triangle of it is what was joined to the others.
+        // If the outermost triangle is on the last sheet, the sheet joined to it is unchanged.
         let is_joined = |first: TriangleId| last.is_on[first.0 as usize];
         if !(is_same && outermost(mesh, all(), &crosses).is_some_and(is_joined)) {
             let mut is_on = vec![false; crosses.len()];
@@ -184,7 +185,8 @@ impl CrossingSearch {
         Arc::clone(&self.sheet.is_on)
     }
 
-    /// Tests a triangle against all that do not wait; of two that wait, the later one is tested against the other.
+    /// Tests a triangle against all that do not wait; of two waiting triangles, the later one is tested against the
+    /// other.
     fn test(&mut self, list: &SkipList, mesh: &TriangleMesh, t: TriangleId) {
         let of = |t: TriangleId| (mesh.joined_vertices(t), mesh.triangle(t));
         let own = of(t);
@@ -203,7 +205,7 @@ impl CrossingSearch {
         });
     }
 
-    /// Bytes that it has allocated.
+    /// Bytes allocated.
     pub fn heap_bytes(&self) -> usize {
         size_of::<Vec3>() * self.positions.capacity()
             + size_of::<u32>() * self.joined.capacity()
@@ -243,8 +245,8 @@ mod tests {
         crosses
     }
 
-    /// A ball is dented, mended, cut and split; searches break off and go on in later shapes of it. What is told is what
-    /// all pairs of triangles say.
+    /// A ball is dented, mended, cut and split; searches are interrupted and continued in later shapes of it. The
+    /// result equals a test of all pairs of triangles.
     #[test]
     fn a_search_in_slices_finds_what_all_pairs_have() {
         let seed = 14;
@@ -311,8 +313,8 @@ mod tests {
         assert!(n_crossing > 30 && n_clear > 30, "{n_crossing} crossing, {n_clear} clear");
     }
 
-    /// One triangle more than may meet about an axis: the last is tested in part. What it was found to meet goes away, and
-    /// what it was not tested against is still there.
+    /// One triangle more than may meet about an axis: the last is tested in part. The triangles that it was found to
+    /// meet are removed, and those that it was not tested against remain.
     #[test]
     fn a_search_that_gave_up_misses_nothing_later() {
         let n = 363;
@@ -343,8 +345,8 @@ mod tests {
         assert!(search.crossing().contains(&last), "{last:?} still meets what stayed");
     }
 
-    /// Facing inwards, folded flat, touching itself, or with a triangle that names a vertex twice: closed and of one
-    /// body, and no normal tells the side.
+    /// Facing inwards, folded flat, touching itself, or with a triangle that names a vertex twice: the mesh is closed
+    /// and has one body, and no normal tells the side.
     #[test]
     fn what_only_seems_embedded_is_told_by_winding() {
         let ball = shapes::sphere(0.05, 3);
@@ -367,7 +369,7 @@ mod tests {
         assert_eq!(s.contains(DVec3::ZERO), (true, 1.0));
     }
 
-    /// What a ball turned inside out encloses is outside, and that is flagged as a guess.
+    /// The interior of a ball turned inside out counts as outside, and that is flagged as a guess.
     #[test]
     fn negative_winding_is_a_guess() {
         let mut s = surface(shapes::sphere(0.05, 3));

@@ -1,11 +1,11 @@
-//! Where the nearest normal tells the side, as far as that was found out after a surface was published.
+//! Triangles whose normals decide the side of a point, as found out after a surface was published.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::geometry::TriangleId;
 
-/// The triangles whose normals tell inside from outside to the points that are nearest to them. May be found out while
-/// others read: what they answer without is the same, and takes longer.
+/// Triangles whose normals tell inside from outside for the points nearest to them. The set may be found out while
+/// others read: without it their answers are identical and take longer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NormalSide(OnceLock<TellingTriangles>);
 
@@ -13,17 +13,17 @@ pub(super) struct NormalSide(OnceLock<TellingTriangles>);
 #[derive(Clone, Debug)]
 enum TellingTriangles {
     All,
-    /// By id.
+    /// Flags by triangle id.
     These(Arc<[bool]>),
 }
 
 impl NormalSide {
-    /// The normal of any triangle tells.
+    /// Returns true if the normal of any triangle tells the side.
     pub(super) fn is_everywhere(&self) -> bool {
         matches!(self.0.get(), Some(TellingTriangles::All))
     }
 
-    /// The normals at a triangle's features tell.
+    /// Returns true if the normals at a triangle's features tell the side.
     pub(super) fn is_at(&self, t: TriangleId) -> bool {
         match self.0.get() {
             None => false,
@@ -32,18 +32,18 @@ impl NormalSide {
         }
     }
 
-    /// All tell. Of what was found out before nothing changes.
+    /// Marks all normals as telling. Keeps earlier findings unchanged.
     pub(super) fn set_everywhere(&self) {
-        // An error: it is known already.
+        // An error means that the set is already known.
         let _ = self.0.set(TellingTriangles::All);
     }
 
-    /// Those tell that are true, by triangle id.
+    /// Marks the triangles whose flag is true, by triangle id.
     pub(super) fn set_at(&self, tells: Arc<[bool]>) {
         let _ = self.0.set(TellingTriangles::These(tells));
     }
 
-    /// What it has allocated.
+    /// Bytes allocated.
     pub(super) fn heap_bytes(&self) -> usize {
         match self.0.get() {
             Some(TellingTriangles::These(tells)) => tells.len(),

@@ -8,7 +8,7 @@ fn surface(data: MeshData) -> Surface {
     Surface::new(TriangleMesh::new(data), LatLonOptions::default())
 }
 
-/// Before and after it is known that nothing crosses, deformed, and where its wall crosses itself.
+/// Before and after the surface is known not to cross itself, deformed, and with a wall that crosses itself.
 #[test]
 fn inside_is_all_around_a_lumen() {
     let mut data = shapes::sphere(0.01, 6);
@@ -42,7 +42,7 @@ fn inside_is_all_around_a_lumen() {
     while !lumen.search_crossings(&mut search, 100) {}
     assert!(!lumen.is_by_winding());
     check(&lumen, 3);
-    // One vertex through the wall on the other side.
+    // One vertex passes through the wall on the other side.
     lumen.move_vertices(&[0], &[-1.5 * wider[0]]);
     check(&lumen, 4);
     lumen.rebuild();
@@ -52,8 +52,8 @@ fn inside_is_all_around_a_lumen() {
 }
 
 /// On faces, edges, vertices, the boundary and the cap of torn surfaces: no ray leaves such points clearly, and the
-/// winding number is counted, not summed over all triangles. On a face it is the mean of both sides, and the sign
-/// is as good as that of 0.
+/// winding number is counted, not summed over all triangles. On a face it is the mean of both sides, and the sign is as
+/// good as that of 0.
 #[test]
 fn on_the_surface_and_its_cap_winding_numbers_are_counted() {
     let seed = 9;
@@ -61,7 +61,7 @@ fn on_the_surface_and_its_cap_winding_numbers_are_counted() {
     let mut random = Random::new(seed);
     for data in [shapes::sphere(0.05, 8), shapes::sheet(9, 8, 0.01), shapes::organ(1_000, 1)] {
         let mut data = shapes::torn(data, 12, &mut random);
-        // Flat stays flat, but no edge leads through the middle of another triangle.
+        // A flat surface stays flat, but no edge leads through the middle of another triangle.
         let mut factor = || random.range(0.99, 1.01) as f32;
         data.positions.iter_mut().for_each(|p| *p *= Vec3::new(factor(), factor(), 1.0));
         let s = surface(data);
@@ -73,7 +73,7 @@ fn on_the_surface_and_its_cap_winding_numbers_are_counted() {
         let corners = |t: &[u32; 3]| t.map(|v| mesh.position(v));
         let middle = |[a, b, c]: [DVec3; 3]| (a + b + c) / 3.0;
         for t in cap.triangles().iter().map(corners) {
-            // Flat ones have no two sides.
+            // Triangles without area have no two sides.
             if (t[1] - t[0]).cross(t[2] - t[0]).length() > 1e-9 {
                 let (got, exact) = (counted(middle(t)), winding_number(mesh, middle(t)));
                 assert!(is_near(got, exact), "{got:?}, {exact} on the cap at {t:?}");
@@ -95,8 +95,8 @@ fn on_the_surface_and_its_cap_winding_numbers_are_counted() {
     }
 }
 
-/// A split ball is deformed, torn along its seams and put together again, cut without width: distances and sides are
-/// those of a surface that is made anew, and while it is whole those of the ball that was never split.
+/// A split ball is deformed, torn along its seams, put together again and cut without width: distances and sides equal
+/// those of a newly built surface, and while it is whole those of the ball that was never split.
 #[test]
 fn seams_part_and_join_with_what_moves_them() {
     let seed = 21;
@@ -120,7 +120,7 @@ fn seams_part_and_join_with_what_moves_them() {
             }
             1 => drop(s.move_all(&rest)),
             2 => {
-                // A triangle's corners come off, where they are.
+                // A triangle's corners are detached without moving.
                 let all: Vec<TriangleId> = s.mesh().triangle_ids().collect();
                 let t = all[random.below(all.len())];
                 let corners = s.mesh().corners(t);

@@ -1,4 +1,4 @@
-//! What is remembered of one point of which a surface is asked again and again.
+//! State kept between repeated queries of one point against a surface.
 
 use glam::DVec3;
 
@@ -12,23 +12,23 @@ use crate::{
     index::Tangents,
 };
 
-/// What the last answers about a point told of one surface. It changes the work of the next, never the answer.
+/// Results of earlier queries of a point against one surface. They change the work of the next query, never its result.
 ///
-/// True of the surface as it was then: whoever changes it says so before the next question, by
-/// [`loosen`](TrackedPoint::loosen) or [`forget`](TrackedPoint::forget). A rebuilt index changes nothing.
+/// They hold for the surface as it was then: after a change of the surface, call [`loosen`](TrackedPoint::loosen) or
+/// [`forget`](TrackedPoint::forget) before the next query. A rebuilt index changes nothing.
 #[derive(Clone, Debug)]
 pub struct TrackedPoint {
     pub(super) tangents: Tangents,
-    /// At the last closest point: a tip stays on a feature for some steps, and a vertex has a whole ring. The side is not
-    /// remembered: by which rule it is told may be found out between two answers.
+    /// Pseudonormal at the last closest point: a tip stays on a feature for some steps, and a vertex has a whole ring.
+    /// The side is not remembered: the rule that decides it may be found out between two queries.
     normal: Option<(TriangleId, Feature, Pseudonormal)>,
-    /// Of a closed surface. About the point itself, and the widest on its way: along a surface that is near, one ball of
-    /// the distance to it ends where the next one begins.
+    /// Clear balls of a closed surface: about the point itself, and the widest one on its way. Along a near surface, a
+    /// ball with the radius of the distance ends where the next one begins.
     clear: [Option<ClearBall>; 2],
 }
 
-/// No triangle reaches into it, so that the surface encloses each of its points as often. When vertices have moved by
-/// less than its radius none has passed its centre, and what is left of it is enclosed as often as before.
+/// A ball that no triangle reaches into, so all its points have the same winding number. If vertices have moved by less
+/// than its radius, none has passed its centre, and the rest of the ball keeps its winding number.
 #[derive(Clone, Copy, Debug)]
 struct ClearBall {
     centre: DVec3,
@@ -37,25 +37,25 @@ struct ClearBall {
 }
 
 impl ClearBall {
-    /// Whether a point of this ball is one of another, too.
+    /// Returns true if this ball and the other have a point in common.
     fn touches(&self, centre: DVec3, radius: f64) -> bool {
         self.centre.distance(centre) < self.radius + radius
     }
 }
 
 impl TrackedPoint {
-    /// Nothing is known.
+    /// No known results.
     pub const NEW: TrackedPoint =
         TrackedPoint { tangents: Tangents::NONE, normal: None, clear: [None; 2] };
 
-    /// Of another surface nothing is known but a triangle that is likely near.
+    /// Starts on another surface, with only a triangle that is likely near.
     pub fn start_at(&mut self, t: TriangleId) {
         self.tangents.start_at(t);
         self.normal = None;
         self.clear = [None; 2];
     }
 
-    /// Every vertex of the surface has moved by at most `moved` metres.
+    /// Accounts for a move of every vertex of the surface by at most `moved` metres.
     pub fn loosen(&mut self, moved: f64) {
         self.tangents.loosen(moved);
         self.normal = None;
@@ -65,15 +65,15 @@ impl TrackedPoint {
         }
     }
 
-    /// The surface was cut, or has moved nobody knows how far.
+    /// Forgets all results: the surface was cut, or has moved by an unknown distance.
     pub fn forget(&mut self) {
         self.tangents.forget();
         self.normal = None;
         self.clear = [None; 2];
     }
 
-    /// How often a closed surface encloses a point that no triangle is nearer to than `radius`. Counted where that is not
-    /// known from points that are, along a way that meets no triangle.
+    /// Winding number of a closed surface around a point that has no triangle nearer than `radius`. Counted, unless a
+    /// path that meets no triangle leads to points whose winding number is known.
     pub(super) fn winding_at(
         &mut self,
         centre: DVec3,
@@ -86,7 +86,7 @@ impl TrackedPoint {
             Some(number) => Winding { number, error: 0.0 },
             None => count()?,
         };
-        // Not where it is the mean of two sides, or summed.
+        // Results that are the mean of two sides, or summed, are not kept.
         if found.error == 0.0 && found.number == found.number.round() {
             let ball = ClearBall { centre, radius, winding: found.number };
             let [newest, widest] = &mut self.clear;

@@ -1,4 +1,4 @@
-//! How often a surface encloses a point: by crossings of a ray with it and with the cap over its boundary.
+//! Winding number of a surface around a point: crossings of a ray with the surface and with the cap over its boundary.
 
 use std::ops::ControlFlow;
 
@@ -15,8 +15,8 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// Directions without symmetry, so that a ray seldom meets an edge of a made shape: for points from which
-/// those along the axes do.
+/// Directions without symmetry, which seldom meet an edge of a made shape: for points from which rays along the axes
+/// do.
 const RAYS: [DVec3; 4] = [
     DVec3::new(0.834_711, 0.412_385, 0.365_209),
     DVec3::new(-0.291_053, 0.873_119, -0.391_007),
@@ -32,9 +32,8 @@ struct Capped<'a> {
     time: &'a TimeLeft<'a>,
 }
 
-/// The winding number of a surface around `p`: what a ray counts with the boundary capped, less the cap's share. On the
-/// surface or on the cap it is the mean of both sides. `None` when all rays that were tried graze an edge, or the time is
-/// over.
+/// Winding number of a surface around `p`: the ray's count with the boundary capped, less the cap's share. On the
+/// surface or on the cap it is the mean of both sides. `None` if all rays tried graze an edge, or the time is over.
 pub(super) fn counted_winding(
     list: &SkipList,
     mesh: &TriangleMesh,
@@ -49,7 +48,7 @@ pub(super) fn counted_winding(
 impl Capped<'_> {
     fn winding(&self, p: DVec3) -> Option<Winding> {
         let at = |p: DVec3| {
-            // A ray counts whole numbers, which only a closed surface has; what the cap itself winds is taken off
+            // A ray counts whole numbers, which only a closed surface has; the cap's own winding number is subtracted
             // again.
             let Winding { number, error } = self.cap.winding(self.mesh, p, self.time);
             Some(Winding { number: self.crossings(p)? - number, error })
@@ -60,19 +59,19 @@ impl Capped<'_> {
             let number = 0.5 * (a.number + b.number);
             Some(Winding { number, error: a.error.max(b.error) })
         };
-        // The mean of two points beside it: no ray leaves a point on the surface clearly.
+        // No ray leaves a point on the surface clearly: the result is the mean of two points next to it.
         at(p).or_else(|| RAYS.iter().find_map(beside))
     }
 
-    /// How often surface and cap together enclose `p`: the signed crossings of a ray. O(sqrt n) for
-    /// a compact surface. `None` when every ray tried grazes an edge, or `p` is on one of the two to rounding.
+    /// Winding number of surface and cap together around `p`: the signed crossings of a ray. O(sqrt n) for a compact
+    /// surface. `None` if every ray tried grazes an edge, or `p` is on one of the two to rounding.
     fn crossings(&self, p: DVec3) -> Option<f64> {
         let along_axis = |axis: usize| {
-            // Eight boxes at once: such a ray is a box itself.
+            // Such a ray is itself a box, and eight boxes are tested at once.
             let (mut ray, mut direction) = (Aabb::around([p]), DVec3::AXES[axis]);
             let bounds = self.list.bounds();
             let [behind, ahead] = [bounds.min, bounds.max].map(|b| f64::from(b[axis]));
-            // Towards the nearer side of the bounds, where fewer triangles are met.
+            // The ray leads towards the nearer side of the bounds, where it meets fewer triangles.
             if p[axis] - behind < ahead - p[axis] {
                 (ray.min[axis], direction) = (f32::NEG_INFINITY, -direction);
             } else {
@@ -84,7 +83,7 @@ impl Capped<'_> {
             let is_met = |b: &Aabb| !self.time.is_over() && ray_meets_box(p, *d, b);
             self.crossings_of_ray(p, *d, &is_met)
         };
-        // Axes first: such a ray is a box, which the index tests eight at a time.
+        // Axes come first: such a ray is a box, which the index tests eight at a time.
         (0..3).find_map(along_axis).or_else(|| RAYS.iter().find_map(aslant))
     }
 
@@ -101,7 +100,7 @@ impl Capped<'_> {
     }
 }
 
-/// +1 when the ray leaves through the triangle's front, -1 through its back, 0 past it; `None` too near to
+/// +1 if the ray leaves through the triangle's front, -1 through its back, 0 if it misses; `None` if it is too near to
 /// a border to tell.
 fn crossing(p: DVec3, d: DVec3, triangle: &[DVec3; 3]) -> Option<f64> {
     let [a, b, c] = triangle.map(|v| v - p);
@@ -113,7 +112,7 @@ fn crossing(p: DVec3, d: DVec3, triangle: &[DVec3; 3]) -> Option<f64> {
         return Some(0.0);
     }
     if least.abs().min(most.abs()) <= slack {
-        // Near an edge or its extension; a miss only when the triangle is behind.
+        // Near an edge or its extension: a miss only if the triangle is behind.
         return (a.dot(d).max(b.dot(d)).max(c.dot(d)) < 0.0).then_some(0.0);
     }
     let normal = (b - a).cross(c - a);
@@ -127,7 +126,7 @@ fn crossing(p: DVec3, d: DVec3, triangle: &[DVec3; 3]) -> Option<f64> {
 fn ray_meets_box(p: DVec3, d: DVec3, b: &Aabb) -> bool {
     let (t0, t1) = ((b.min.as_dvec3() - p) / d, (b.max.as_dvec3() - p) / d);
     let (near, far) = (t0.min(t1).max_element(), t0.max(t1).min_element());
-    // A hair of slack for the rounding of the divisions.
+    // Small slack for the rounding of the divisions.
     let slack = GRAZING * far.abs().max(near.abs());
     !b.is_empty() && near <= far + slack && far + slack >= 0.0
 }

@@ -1,4 +1,4 @@
-//! What is behind the calls: an engine in this process, or a server.
+//! Backends behind the C calls: an engine in this process, or a server.
 
 pub(crate) mod local;
 pub(crate) mod remote;
@@ -21,40 +21,40 @@ use crate::{
 };
 use snapshot::Snapshot;
 
-/// Where scenes are.
+/// A server of scenes.
 pub(crate) trait Server: Send + Sync {
     fn create_scene(&self, id: &str) -> Result<Box<dyn Theatre>, Failure>;
     fn open_scene(&self, id: &str) -> Result<Box<dyn Theatre>, Failure>;
 }
 
-/// One scene.
+/// A scene.
 pub(crate) trait Theatre: Send + Sync {
     fn delete(&self) -> Result<(), Failure>;
     fn add_tissue(&self, name: &str, mesh: MeshSource) -> Result<u32, Failure>;
     fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<u32, Failure>;
     fn remove_tissue(&self, tissue: u32) -> Result<(), Failure>;
     fn remove_tool(&self, tool: u32) -> Result<(), Failure>;
-    /// Most vertices, triangles and links of a mesh or tool.
+    /// Maximum vertices, triangles and links of a mesh or tool.
     fn limits(&self) -> Limits;
-    /// The newest size of a tissue, or a size that it had and that is `enough`. A tissue never has fewer vertices than before.
+    /// Returns the newest size of a tissue, or an earlier size that is `enough`. The number of vertices never falls.
     fn size(&self, tissue: u32, enough: &dyn Fn(TissueSize) -> bool)
     -> Result<TissueSize, Failure>;
-    /// Gives the geometry revision.
+    /// Returns the geometry revision.
     fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure>;
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure>;
-    /// Signed, to one tissue or to the nearest.
+    /// Returns signed distances to one tissue, or to the nearest if `tissue` is `None`.
     fn distances(&self, tissue: Option<u32>, points: &[DVec3]) -> Result<Vec<f64>, Failure>;
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure>;
 }
 
-/// How many vertices and triangles a tissue has.
+/// Number of vertices and triangles of a tissue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TissueSize {
     pub(crate) vertices: usize,
     pub(crate) triangles: usize,
 }
 
-/// A session, and the end of it that a device's thread has.
+/// A session and the servo that the device's thread calls.
 pub(crate) struct Opened {
     /// Links of the session's tool.
     pub(crate) n_links: usize,
@@ -62,15 +62,15 @@ pub(crate) struct Opened {
     pub(crate) running: Box<dyn Running>,
 }
 
-/// A session's other end; it ends when it is dropped.
+/// The running part of a session, which ends when it is dropped.
 pub(crate) trait Running: Send + Sync {
-    /// Of the clock that poses are stamped by.
+    /// Current time of the clock that stamps poses, nanoseconds.
     fn now_ns(&self) -> u64;
-    /// In lock-step: answers a tick, and hands its model over before it returns.
+    /// Answers a tick in lock-step, and hands its model over before it returns.
     fn tick(&self, pose: &Pose, links: &[Pose], at_ns: u64) -> Result<(), Failure>;
-    /// The newest answer.
+    /// Returns the newest answer.
     fn newest(&self) -> Option<Snapshot>;
     fn status(&self) -> palpate_session_status;
-    /// What ended it, if anything did.
+    /// Returns the error that ended the session, if any.
     fn check(&self) -> Result<(), Failure>;
 }

@@ -1,4 +1,4 @@
-//! The border to C: pointers are checked here, and no panic crosses.
+//! The border to C: checks pointers and stops panics.
 
 use std::{
     ffi::{CStr, c_char},
@@ -9,12 +9,12 @@ use std::{
 use crate::code::{Failure, palpate_code, remember};
 use palpate_code::{PALPATE_INTERNAL, PALPATE_OK};
 
-/// The words of a panic.
+/// Error message of a panic.
 pub(crate) const PANICKED: &str = "Palpate panicked; its message is on stderr";
 
-/// Runs a call.
+/// Runs a call; returns a code for errors and panics too.
 pub(crate) fn call(work: impl FnOnce() -> Result<(), Failure>) -> palpate_code {
-    // What a panic left half done is told by its code: it is not to be used any more.
+    // A panic may leave state half changed; its code reports that the state must not be used any more.
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => PALPATE_OK,
         Ok(Err(Failure { code, message })) => {
@@ -28,28 +28,28 @@ pub(crate) fn call(work: impl FnOnce() -> Result<(), Failure>) -> palpate_code {
     }
 }
 
-/// What a pointer points to.
+/// Reads the value that a pointer points to.
 ///
 /// # Safety
 /// NULL, or a `T` that nobody writes while the call lasts.
 pub(crate) unsafe fn read<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Failure> {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { checked(pointer, name)?.as_ref() }.ok_or_else(|| null(name))
 }
 
-/// Where a result goes.
+/// Returns the destination of a result.
 ///
 /// # Safety
 /// NULL, or a `T` that is this call's alone.
 pub(crate) unsafe fn out<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T, Failure> {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { checked(pointer, name)?.cast_mut().as_mut() }.ok_or_else(|| null(name))
 }
 
-/// An array; with no element it may be NULL.
+/// Reads an array; NULL is allowed if it is empty.
 ///
 /// # Safety
-/// NULL, or so many `T` that nobody writes while the call lasts.
+/// NULL, or `n` values of type `T` that nobody writes while the call lasts.
 pub(crate) unsafe fn array<'a, T>(
     pointer: *const T,
     n: usize,
@@ -59,14 +59,14 @@ pub(crate) unsafe fn array<'a, T>(
         return Ok(&[]);
     }
     fits::<T>(n, name)?;
-    // SAFETY: as the caller promises; it is not NULL, aligned, and smaller than a slice may be.
+    // SAFETY: guaranteed by the caller; the pointer is aligned, not NULL, and the size fits a slice.
     Ok(unsafe { slice::from_raw_parts(checked(pointer, name)?, n) })
 }
 
-/// A buffer for results; with no room it may be NULL.
+/// Returns a buffer for results; NULL is allowed if it is empty.
 ///
 /// # Safety
-/// NULL, or room for so many `T` that is this call's alone.
+/// NULL, or a buffer for `n` values of type `T` that is this call's alone.
 pub(crate) unsafe fn buffer<'a, T>(
     pointer: *mut T,
     n: usize,
@@ -76,24 +76,24 @@ pub(crate) unsafe fn buffer<'a, T>(
         return Ok(&mut []);
     }
     fits::<T>(n, name)?;
-    // SAFETY: as the caller promises; it is not NULL, aligned, and smaller than a slice may be.
+    // SAFETY: guaranteed by the caller; the pointer is aligned, not NULL, and the size fits a slice.
     Ok(unsafe { slice::from_raw_parts_mut(checked(pointer, name)?.cast_mut(), n) })
 }
 
-/// A text.
+/// Reads a text.
 ///
 /// # Safety
-/// NULL, or bytes that end with a zero.
+/// NULL, or bytes that end with a zero byte.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Failure> {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { CStr::from_ptr(checked(pointer, name)?) };
     bytes.to_str().map_err(|_| Failure::argument(format!("{name} is no UTF-8")))
 }
 
-/// The same, where NULL says that there is none.
+/// As [`text`], but NULL means that there is no text.
 ///
 /// # Safety
-/// As [`text`].
+/// As for [`text`].
 pub(crate) unsafe fn text_or_none<'a>(
     pointer: *const c_char,
     name: &str,
@@ -101,7 +101,7 @@ pub(crate) unsafe fn text_or_none<'a>(
     if pointer.is_null() {
         return Ok(None);
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { text(pointer, name) }.map(Some)
 }
 
@@ -141,7 +141,7 @@ mod tests {
     fn a_panic_ends_at_the_border_with_a_code_and_words() {
         let code = call(|| panic!("on purpose"));
         assert_eq!((code, last_words().as_str()), (PALPATE_INTERNAL, PANICKED));
-        // One of a type that is no text, and one in the midst of a call of its own.
+        // A panic value that is not a text, and a panic inside a call that makes another call.
         let code = call(|| std::panic::panic_any(7));
         assert_eq!((code, last_words().as_str()), (PALPATE_INTERNAL, PANICKED));
         let code = call(|| {
@@ -149,7 +149,7 @@ mod tests {
             panic!("on purpose")
         });
         assert_eq!((code, last_words().as_str()), (PALPATE_INTERNAL, PANICKED));
-        // The thread goes on.
+        // The thread remains usable.
         assert_eq!(call(|| Err(Failure::argument("outer"))), PALPATE_INVALID_ARGUMENT);
         assert_eq!(last_words(), "outer");
         assert_eq!(call(|| Ok(())), PALPATE_OK);
@@ -168,7 +168,7 @@ mod tests {
             let (name, rest) = text.split_once('(').expect("a function");
             let body = rest.split("\n}\n").next().expect("a body");
             let goes = body.contains(" call(|| ") || body.contains(" call_of_device(|| ");
-            // The one reads its thread's buffer and nothing else, the other calls its sibling.
+            // `palpate_last_error` reads only its thread's buffer; `palpate_servo` calls its sibling.
             let needs_none = ["palpate_last_error", "palpate_servo"].contains(&name);
             assert!(goes || needs_none, "{name} lets a panic through");
             n += 1;

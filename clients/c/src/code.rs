@@ -1,41 +1,41 @@
-//! How a call went, and the words of its error.
+//! Return codes of the calls, and the error message of the last failure.
 
 use std::{cell::RefCell, ffi::c_char, io::Write};
 
 use palpate::client::ClientError;
 use tonic::Code;
 
-/// How a call went.
+/// Result of a call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum palpate_code {
-    /// It did what it should.
+    /// Success.
     PALPATE_OK = 0,
-    /// A pointer is NULL, a number is none or out of its range, a mesh is none. Nothing was changed.
+    /// A pointer is NULL, a number is NaN or out of range, a mesh is malformed. Nothing was changed.
     PALPATE_INVALID_ARGUMENT = 1,
-    /// No such scene, tissue or tool, or not any more.
+    /// The scene, tissue or tool does not exist, or no longer exists.
     PALPATE_NOT_FOUND = 2,
     /// The name is taken.
     PALPATE_ALREADY_EXISTS = 3,
-    /// The server says no: key, role, quota or limit.
+    /// The server refused the call: key, role, quota or limit.
     PALPATE_REFUSED = 4,
-    /// Nobody serves there, or the connection broke and did not come back.
+    /// No server answers at the address, or the connection broke and was not restored.
     PALPATE_UNAVAILABLE = 5,
-    /// Another thread is in this session's servo at this moment.
+    /// Another thread is in this session's servo now.
     PALPATE_BUSY = 6,
-    /// The call does not fit what was done before: a servo in a session in lock-step, a scene that was deleted.
+    /// The call does not fit earlier calls: a servo in a session in lock-step, a scene that was deleted.
     PALPATE_WRONG_ORDER = 7,
-    /// The buffer holds less than there is; the count says how much.
+    /// The buffer is too small; the count gives the required size.
     PALPATE_TOO_SMALL = 8,
     /// There is no answer yet.
     PALPATE_NO_ANSWER = 9,
-    /// A fault of Palpate. The session or scene of the call is not to be used any more.
+    /// An internal error of Palpate. The session or scene of the call must not be used any more.
     PALPATE_INTERNAL = 10,
 }
 
 use palpate_code::*;
 
-/// A call that did not do what it should.
+/// Code and message of a failed call.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: palpate_code,
@@ -77,39 +77,39 @@ fn code_of(error: &ClientError) -> palpate_code {
     }
 }
 
-/// With its end, bytes.
+/// Size of a message including its final zero, bytes.
 const MESSAGE_MAX: usize = 512;
 
 struct Message([u8; MESSAGE_MAX]);
 
 thread_local! {
-    // In place and not on the heap: the servo says what is wrong without allocating.
+    // In place and not on the heap: the servo reports errors without allocating.
     static LAST: RefCell<Message> = const { RefCell::new(Message([0; MESSAGE_MAX])) };
 }
 
-/// Keeps the words for this thread; the end of long ones is lost.
+/// Stores the error message of this thread; a long message is truncated.
 pub(crate) fn remember(message: std::fmt::Arguments) {
     LAST.with_borrow_mut(|last| {
         let mut room = &mut last.0[..MESSAGE_MAX - 1];
-        // An error: there was no more room.
+        // Fails if the buffer is full; the message is then truncated.
         let _ = room.write_fmt(message);
         let left = room.len();
         last.0[MESSAGE_MAX - 1 - left] = 0;
         let written = &mut last.0[..MESSAGE_MAX - 1 - left];
-        // A name with a zero in it would end the message, and one that was cut within a letter is no UTF-8.
+        // A zero byte in a name would end the message, and a cut within a character would leave invalid UTF-8.
         written.iter_mut().filter(|b| **b == 0).for_each(|b| *b = b'?');
         let valid = std::str::from_utf8(written).map_or_else(|e| e.valid_up_to(), |s| s.len());
         last.0[valid] = 0;
     });
 }
 
-/// What was wrong with the last call of this thread that failed: UTF-8, until this thread's next failure. Empty at first.
+/// Message of this thread's last failed call: UTF-8, valid until this thread's next failure. Empty at first.
 #[unsafe(no_mangle)]
 pub extern "C" fn palpate_last_error() -> *const c_char {
     LAST.with_borrow(|last| last.0.as_ptr().cast())
 }
 
-/// The same as Rust has it.
+/// As [`palpate_last_error`], for Rust.
 #[cfg(test)]
 pub(crate) fn last_words() -> String {
     let text = |last: &Message| std::ffi::CStr::from_bytes_until_nul(&last.0).map(|t| t.to_owned());

@@ -1,8 +1,8 @@
-//! Palpate behind a C interface: scenes, tissues, tools, and what a hand feels.
+//! C interface of Palpate: scenes, tissues, tools, and the force on a hand.
 //!
-//! Two backends are behind the same calls: the engine in this process ([`server::palpate_open_local`]) and a server
-//! ([`server::palpate_connect`]). A call gives a code, and [`code::palpate_last_error`] the words. Every pointer is
-//! checked, and a panic stays on this side. `include/palpate.h` is made from these files.
+//! Two backends implement the calls: the engine in this process ([`server::palpate_open_local`]) and a server
+//! ([`server::palpate_connect`]). A call returns a code, and [`code::palpate_last_error`] the error message. Every
+//! pointer is checked, and no panic crosses into C. `include/palpate.h` is generated from these files.
 
 #![allow(non_camel_case_types)]
 

@@ -1,4 +1,4 @@
-//! The plain structs that cross the border. All lengths are metres, all frames right-handed.
+//! Plain structs that cross the border. All lengths are in metres, all frames right-handed.
 
 use std::ffi::c_char;
 
@@ -11,23 +11,23 @@ use crate::code::Failure;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_vec3 {
-    /// Along x.
+    /// x coordinate.
     pub x: f64,
-    /// Along y.
+    /// y coordinate.
     pub y: f64,
-    /// Along z.
+    /// z coordinate.
     pub z: f64,
 }
 
-/// A rotation; of length one to 0.001. All zero is none, and refused.
+/// A rotation: a quaternion of norm 1, to within 0.001. All zero is refused.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct palpate_quaternion {
-    /// Of i.
+    /// Coefficient of i.
     pub x: f64,
-    /// Of j.
+    /// Coefficient of j.
     pub y: f64,
-    /// Of k.
+    /// Coefficient of k.
     pub z: f64,
     /// The real part; 1 for no rotation.
     pub w: f64,
@@ -39,19 +39,19 @@ pub struct palpate_quaternion {
 pub struct palpate_pose {
     /// Metres, in the frame that the pose maps to.
     pub position_m: palpate_vec3,
-    /// Of the frame.
+    /// Rotation of the frame.
     pub orientation: palpate_quaternion,
 }
 
-/// What a hand is to feel, scene frame, at the hold point.
+/// Force and torque to send to the hand, scene frame, at the hold point.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_wrench {
-    /// Newtons.
+    /// Force, newtons.
     pub force_n: palpate_vec3,
-    /// About the hold point, newton metres.
+    /// Torque about the hold point, newton metres.
     pub torque_nm: palpate_vec3,
-    /// Since the tick that the force's model answers was sent, seconds.
+    /// Time since the tick that the force's model answers was sent, seconds.
     pub model_age_s: f64,
     /// Any of `PALPATE_LIMITED`, `PALPATE_FADING` and `PALPATE_BEYOND_RADIUS`, combined.
     pub flags: u32,
@@ -59,9 +59,9 @@ pub struct palpate_wrench {
 
 /// Cap, rate or radius changed the wrench.
 pub const PALPATE_LIMITED: u32 = 1;
-/// Answers are too old, or the pose is none: the force fades.
+/// Answers are too old, or the pose is invalid: the force fades.
 pub const PALPATE_FADING: u32 = 2;
-/// The proxy was farther than the model is complete: there may be more than the force tells of.
+/// The proxy left the radius in which the model is complete: the force may lack some contacts.
 pub const PALPATE_BEYOND_RADIUS: u32 = 4;
 
 /// Triangles over shared vertices, counter-clockwise seen from outside.
@@ -70,13 +70,13 @@ pub const PALPATE_BEYOND_RADIUS: u32 = 4;
 pub struct palpate_mesh {
     /// x, y, z of each vertex.
     pub positions: *const f32,
-    /// How many vertices.
+    /// Number of vertices.
     pub n_vertices: usize,
     /// Three vertex numbers of each triangle, from 0.
     pub triangles: *const u32,
-    /// How many triangles.
+    /// Number of triangles.
     pub n_triangles: usize,
-    /// Metres for each of its units; 0: 1.
+    /// Metres per unit of the positions; 0: 1.
     pub scale_to_m: f64,
 }
 
@@ -84,14 +84,14 @@ pub struct palpate_mesh {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct palpate_link {
-    /// Unique in its tool.
+    /// Name, unique in its tool.
     pub name: *const c_char,
-    /// In the link's frame.
+    /// Mesh in the link's frame.
     pub mesh: palpate_mesh,
-    /// Tool frame from link frame at rest; NULL: the same frame.
+    /// Tool frame from link frame at rest; NULL: the identity.
     pub rest_pose: *const palpate_pose,
-    /// Each hole in a box with a diagonal of no more than this is filled, metres, so that a tool that is meant to be closed
-    /// is. 0: none.
+    /// Fills each hole in a box with a diagonal of at most this length, metres, so that a tool that is meant to be
+    /// closed is closed. 0: none.
     pub fill_holes_m: f64,
 }
 
@@ -101,145 +101,145 @@ pub struct palpate_link {
 pub struct palpate_cut {
     /// Triangles to remove, each once.
     pub removed: *const u32,
-    /// How many.
+    /// Number of triangles to remove.
     pub n_removed: usize,
-    /// x, y, z of each new vertex, scene frame. The first gets the id `first_vertex` of the answer.
+    /// x, y, z of each new vertex, scene frame. The first new vertex gets the id `first_vertex` of the answer.
     pub positions: *const f32,
-    /// How many.
+    /// Number of new vertices.
     pub n_positions: usize,
-    /// Three vertex ids of each new triangle, old ones and new ones.
+    /// Three vertex ids of each new triangle, of old and new vertices.
     pub triangles: *const u32,
-    /// How many.
+    /// Number of new triangles.
     pub n_triangles: usize,
-    /// For each new triangle the removed one that it replaces in part, so that contacts go on; NULL: none.
+    /// For each new triangle, the removed triangle that it replaces in part, so that contacts persist; NULL: none.
     pub parents: *const u32,
 }
 
-/// What a cut made.
+/// Result of a cut.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_cut_made {
-    /// Cuts of the tissue so far.
+    /// Number of cuts of the tissue so far.
     pub topology_revision: u64,
-    /// The new vertices have the ids from here on.
+    /// Id of the first new vertex; the others follow.
     pub first_vertex: u32,
-    /// The new triangles have the ids from here on.
+    /// Id of the first new triangle; the others follow.
     pub first_triangle: u32,
 }
 
-/// Where a server is, and how it is reached. NULL where there is none.
+/// Address and credentials of a server. NULL if not used.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct palpate_address {
     /// `host:port`, `https://host:port` or `unix:/path`.
     pub url: *const c_char,
-    /// A file with an API key.
+    /// File with an API key.
     pub key_file: *const c_char,
-    /// A PEM file of whom to trust, for https.
+    /// PEM file of the trusted certificates, for https.
     pub ca_file: *const c_char,
-    /// A PEM file of the certificate to show.
+    /// PEM file of the certificate to present.
     pub certificate_file: *const c_char,
-    /// A PEM file of that certificate's private key.
+    /// PEM file of that certificate's private key.
     pub certificate_key_file: *const c_char,
-    /// A call takes no longer, seconds; 0: 60.
+    /// Timeout of a call, seconds; 0: 60.
     pub timeout_s: f64,
 }
 
-/// How a session renders its tool. `palpate_session_defaults` fills it in; 0 is the default too.
+/// Rendering options of a session's tool. `palpate_session_defaults` fills them in; 0 also selects the default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct palpate_session_options {
-    /// Of the tool that the hand holds.
+    /// Tool that the hand holds.
     pub tool_id: u32,
     /// Links that no tissue constrains, blades and needles: bit n is link n.
     pub cutting_links: u32,
-    /// Of the spring, N/m, 1 to 100,000. 0: 500.
+    /// Stiffness of the spring, N/m, 1 to 100,000. 0: 500.
     pub stiffness_n_per_m: f64,
-    /// Against turning, N m/rad, 0.001 to 1,000. 0: 1.
+    /// Stiffness against rotation, N m/rad, 0.001 to 1,000. 0: 1.
     pub rotational_stiffness_nm_per_rad: f64,
-    /// Of each link against its command, N/m, 1 to 100,000. 0: 500.
+    /// Stiffness of each link against its commanded pose, N/m, 1 to 100,000. 0: 500.
     pub link_stiffness_n_per_m: f64,
     /// Coulomb's coefficient, 0 to 2.
     pub friction: f64,
-    /// No greater force is ever given. 0: 3.3 N.
+    /// Largest force ever sent. 0: 3.3 N.
     pub max_force_n: f64,
-    /// No greater torque. 0: 0.1 N m.
+    /// Largest torque ever sent. 0: 0.1 N m.
     pub max_torque_nm: f64,
-    /// No faster change of force. 0: 300 N/s.
+    /// Fastest change of force. 0: 300 N/s.
     pub max_force_rate_n_per_s: f64,
-    /// No faster change of torque. 0: 9 N m/s.
+    /// Fastest change of torque. 0: 9 N m/s.
     pub max_torque_rate_nm_per_s: f64,
-    /// Where the device holds the tool, tool frame.
+    /// Point at which the device holds the tool, tool frame.
     pub hold_point_m: palpate_vec3,
-    /// Poses are sent to the engine so often, 1 to 1,000. 0: 1,000. The servo has the device's own rate.
+    /// Rate at which poses are sent to the engine, 1 to 1,000. 0: 1,000. The servo runs at the device's own rate.
     pub rate_hz: f64,
-    /// Not 0: nothing runs by itself, and `palpate_step` takes the place of `palpate_servo`.
+    /// Not 0: nothing runs by itself, and `palpate_step` replaces `palpate_servo`.
     pub lock_step: u32,
 }
 
-/// How a proxy stands to the tissues.
+/// Relation of a proxy to the tissues.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum palpate_render_state {
-    /// A word of a newer server.
+    /// A state that only a newer server knows.
     PALPATE_UNKNOWN = 0,
-    /// Nothing holds it.
+    /// Nothing holds the proxy.
     PALPATE_FREE = 1,
-    /// Tissue holds it back.
+    /// Tissue holds the proxy back.
     PALPATE_TOUCHING = 2,
-    /// It began inside a tissue, which gives no force until it was outside once.
+    /// The proxy began inside a tissue, which exerts no force until the proxy was outside once.
     PALPATE_EMBEDDED = 3,
-    /// Tissues leave it no room.
+    /// Tissues leave no space for the proxy.
     PALPATE_SQUEEZED = 4,
-    /// The time was over before it arrived.
+    /// The tick's time ended before the proxy arrived.
     PALPATE_LATE = 5,
 }
 
-/// What the newest answer says of the tool.
+/// State of the tool in the newest answer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct palpate_rendering {
-    /// Of the tick that is answered; rises.
+    /// Sequence of the answered tick; rises.
     pub sequence: u64,
-    /// Scene frame from tool frame, of the proxy: what is drawn.
+    /// Scene frame from tool frame, of the proxy: the pose at which the tool is drawn.
     pub proxy: palpate_pose,
-    /// How it stands.
+    /// Relation of the proxy to the tissues.
     pub state: palpate_render_state,
-    /// Contacts that bear: see `palpate_contacts`.
+    /// Number of load-bearing contacts: see `palpate_contacts`.
     pub n_contacts: u32,
-    /// From the proxy to the nearest tissue, metres; no surface is nearer than this.
+    /// Distance from the proxy to the nearest tissue, metres; no surface is nearer than this.
     pub distance_m: f64,
 }
 
-/// A contact that bears.
+/// A load-bearing contact.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_contact {
-    /// Stays while the contact does.
+    /// Id, constant while the contact lasts.
     pub contact_id: u64,
-    /// Whose surface.
+    /// Tissue in contact.
     pub tissue_id: u32,
-    /// Counted from 0 in the tool.
+    /// Link in contact, counted from 0 in the tool.
     pub link: u32,
-    /// On the tissue, scene frame.
+    /// Point on the tissue, scene frame.
     pub position_m: palpate_vec3,
-    /// On the tool, newtons.
+    /// Force on the tool, newtons.
     pub force_n: palpate_vec3,
 }
 
-/// What became of a session so far.
+/// Connection state and counters of a session.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_session_status {
-    /// Not 0: there is a connection; always so in the process.
+    /// Not 0: there is a connection; always true in the process.
     pub is_open: u32,
-    /// How often it came back after its connection broke.
+    /// Number of reconnections after a broken connection.
     pub reconnected: u64,
-    /// How often its session was over by then: contacts have new ids.
+    /// Number of these at which the session was over: contacts have new ids.
     pub sessions_lost: u64,
-    /// Ticks that never left.
+    /// Ticks that were never sent.
     pub dropped: u64,
-    /// Since the newest answer, seconds.
+    /// Time since the newest answer, seconds.
     pub age_s: f64,
 }
 
@@ -262,7 +262,7 @@ impl palpate_pose {
         }
     }
 
-    /// `None`: it is no pose.
+    /// Returns `None` if this is not a valid pose.
     pub(crate) fn checked(&self) -> Option<Pose> {
         let palpate_quaternion { x, y, z, w } = self.orientation;
         Pose::new(DQuat::from_xyzw(x, y, z, w), self.position_m.glam())

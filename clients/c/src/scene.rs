@@ -1,4 +1,4 @@
-//! What is in a scene: tissues that move and are cut, and tools.
+//! Contents of a scene: tissues that are deformed and cut, and tools.
 
 use std::{ffi::c_char, path::Path, ptr};
 
@@ -34,7 +34,7 @@ pub struct palpate_scene {
     theatre: Box<dyn Theatre>,
 }
 
-/// From a nanometre to a kilometre, as a server has it.
+/// From a nanometre to a kilometre, as on a server.
 const SCALES: std::ops::RangeInclusive<f64> = 1e-9..=1e3;
 
 impl palpate_scene {
@@ -43,20 +43,20 @@ impl palpate_scene {
     }
 }
 
-/// Lets go of a scene, which stays where it is, and sets the pointer to NULL. Its sessions go on.
+/// Releases a scene, which continues to exist, and sets the pointer to NULL. Its sessions continue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_close_scene(scene: *mut *mut palpate_scene) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { close(scene, "scene") }
     })
 }
 
-/// Removes the scene from where it is; its sessions end. `palpate_close_scene` is still to be called.
+/// Deletes the scene; its sessions end. `palpate_close_scene` must still be called.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_delete_scene(scene: *mut palpate_scene) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { read(scene, "scene") }?.theatre.delete()
     })
 }
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn palpate_add_tissue(
     tissue_id: *mut u32,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
             let (name, mesh) = (text(name, "name")?, read(mesh, "mesh")?);
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn palpate_add_tissue(
     })
 }
 
-/// The same from an OBJ, STL, PLY, OFF or VTK file. `scale_to_m`: metres for each of its units.
+/// As `palpate_add_tissue`, from an OBJ, STL, PLY, OFF or VTK file. `scale_to_m`: metres per unit of the file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_add_tissue_file(
     scene: *mut palpate_scene,
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn palpate_add_tissue_file(
     tissue_id: *mut u32,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
             let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m)?);
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn palpate_add_tissue_file(
     })
 }
 
-/// Adds a rigid tool of one to eight links. Its distance fields are built, which takes seconds for large ones.
+/// Adds a rigid tool of one to eight links. Builds its distance fields, which takes seconds for large links.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_add_tool(
     scene: *mut palpate_scene,
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn palpate_add_tool(
     tool_id: *mut u32,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let (scene, tool_id) = (read(scene, "scene")?, out(tool_id, "tool_id")?);
             let name = text(name, "name")?;
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn palpate_add_tool(
     })
 }
 
-/// The same of one link from a file, as `palpate_add_tissue_file`.
+/// As `palpate_add_tool`, with one link from a file as in `palpate_add_tissue_file`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_add_tool_file(
     scene: *mut palpate_scene,
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn palpate_add_tool_file(
     tool_id: *mut u32,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let (scene, tool_id) = (read(scene, "scene")?, out(tool_id, "tool_id")?);
             let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m)?);
@@ -147,26 +147,26 @@ pub unsafe extern "C" fn palpate_add_tool_file(
     })
 }
 
-/// Takes a tissue out of the scene.
+/// Removes a tissue from the scene.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_remove_tissue(
     scene: *mut palpate_scene,
     tissue_id: u32,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { read(scene, "scene") }?.theatre.remove_tissue(tissue_id)
     })
 }
 
-/// Takes a tool out of the scene.
+/// Removes a tool from the scene.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_remove_tool(
     scene: *mut palpate_scene,
     tool_id: u32,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { read(scene, "scene") }?.theatre.remove_tool(tool_id)
     })
 }
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn palpate_deform(
     n_vertices: usize,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let scene = read(scene, "scene")?;
             let expected = scene.theatre.size(tissue_id, &|size| size.vertices == n_vertices)?;
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn palpate_deform_some(
     n_vertices: usize,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let scene = read(scene, "scene")?;
             let size = scene.theatre.size(tissue_id, &|size| n_vertices <= size.vertices)?;
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn palpate_cut_tissue(
     made: *mut palpate_cut_made,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let (scene, cut) = (read(scene, "scene")?, read(cut, "cut")?);
             let ids = |ids: &[u32]| ids.iter().map(|id| TriangleId(*id)).collect();
@@ -253,7 +253,8 @@ pub unsafe extern "C" fn palpate_cut_tissue(
     })
 }
 
-/// Signed distances of up to 65,536 points to a tissue, 0: to the nearest of all. Negative inside, infinite without tissue.
+/// Signed distances of up to 65,536 points to a tissue, or to the nearest one if `tissue_id` is 0. Negative inside,
+/// infinite without tissue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_distances(
     scene: *mut palpate_scene,
@@ -263,7 +264,7 @@ pub unsafe extern "C" fn palpate_distances(
     n_points: usize,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let scene = read(scene, "scene")?;
             at_most(n_points, QUERY_POINTS_MAX, "n_points")?;
@@ -285,7 +286,7 @@ pub unsafe extern "C" fn palpate_distances(
     })
 }
 
-/// Opens a session: a tool in a hand.
+/// Opens a session: a tool held by a hand.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_open_session(
     scene: *mut palpate_scene,
@@ -293,7 +294,7 @@ pub unsafe extern "C" fn palpate_open_session(
     session: *mut *mut palpate_session,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let session = out(session, "session")?;
             *session = ptr::null_mut();
@@ -310,7 +311,7 @@ pub unsafe extern "C" fn palpate_open_session(
 }
 
 /// # Safety
-/// Its arrays are as long as it says.
+/// The arrays of `mesh` are as long as it says.
 unsafe fn raw(mesh: &palpate_mesh, name: &str, limits: &Limits) -> Result<MeshSource, Failure> {
     let scale = if mesh.scale_to_m == 0.0 { 1.0 } else { mesh.scale_to_m };
     if !SCALES.contains(&scale) {
@@ -319,7 +320,7 @@ unsafe fn raw(mesh: &palpate_mesh, name: &str, limits: &Limits) -> Result<MeshSo
     }
     at_most(mesh.n_vertices, limits.vertices_per_mesh as usize, "n_vertices")?;
     at_most(mesh.n_triangles, limits.triangles_per_mesh as usize, "n_triangles")?;
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let (mut positions, triangles) = unsafe {
         (
             points(mesh.positions, mesh.n_vertices, "positions")?,
@@ -330,7 +331,7 @@ unsafe fn raw(mesh: &palpate_mesh, name: &str, limits: &Limits) -> Result<MeshSo
         positions.iter_mut().for_each(|p| *p = (p.as_dvec3() * scale).as_vec3());
     }
     let source = MeshSource::Raw(MeshData { positions, triangles });
-    // On this side too: what is wrong is told before it is sent, in the same words by both backends.
+    // Loading here too reports mesh errors before the upload, with equal messages from both backends.
     source.load(0.0).map_err(|e| Failure::argument(format!("{name}: {e}")))?;
     Ok(source)
 }
@@ -345,9 +346,9 @@ fn opened(file: &str, scale_to_m: f64) -> Result<MeshSource, Failure> {
 }
 
 /// # Safety
-/// Its pointers are NULL or as long as it says.
+/// The pointers of `sent` are NULL or their arrays as long as it says.
 unsafe fn link(sent: &palpate_link, limits: &Limits) -> Result<LinkUpload, Failure> {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let rest_pose = match sent.rest_pose.is_null() {
             true => None,
@@ -367,7 +368,7 @@ unsafe fn link(sent: &palpate_link, limits: &Limits) -> Result<LinkUpload, Failu
 /// # Safety
 /// NULL, or three numbers for each of `n`.
 unsafe fn points(numbers: *const f32, n: usize, name: &str) -> Result<Vec<Vec3>, Failure> {
-    // SAFETY: as the caller promises; an array of three is as its numbers.
+    // SAFETY: guaranteed by the caller; an array of three has the layout of its numbers.
     let each = unsafe { array(numbers.cast::<[f32; 3]>(), n, name) }?;
     Ok(each.iter().map(|p| Vec3::from_array(*p)).collect())
 }
@@ -375,6 +376,6 @@ unsafe fn points(numbers: *const f32, n: usize, name: &str) -> Result<Vec<Vec3>,
 /// # Safety
 /// NULL, or three numbers for each of `n`.
 unsafe fn threes(numbers: *const u32, n: usize, name: &str) -> Result<Vec<[u32; 3]>, Failure> {
-    // SAFETY: as the caller promises; an array of three is as its numbers.
+    // SAFETY: guaranteed by the caller; an array of three has the layout of its numbers.
     Ok(unsafe { array(numbers.cast::<[u32; 3]>(), n, name) }?.to_vec())
 }

@@ -1,4 +1,4 @@
-//! Where scenes are: the engine in this process, or a server.
+//! Access to scenes: in an engine in this process, or on a server.
 
 use std::{path::Path, ptr, time::Duration};
 
@@ -12,21 +12,22 @@ use crate::{
     scene::palpate_scene,
 };
 
-/// Where scenes are. Calls may come from any thread.
+/// A server of scenes, in this process or remote. Calls may come from any thread.
 pub struct palpate_server {
     server: Box<dyn Server>,
 }
 
-/// A call's longest time where none is given.
+/// Timeout of a call if none is given, seconds.
 const TIMEOUT_S: f64 = 60.0;
 /// A day.
 const TIMEOUT_S_MAX: f64 = 86_400.0;
 
-/// Opens the engine in this process: no server, no network. Its scenes end with it and all that was opened of it.
+/// Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
+/// closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_open_local(server: *mut *mut palpate_server) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let server = unsafe { out(server, "server") }?;
         *server = opened(Box::new(LocalServer::new()));
         Ok(())
@@ -40,17 +41,17 @@ pub unsafe extern "C" fn palpate_connect(
     server: *mut *mut palpate_server,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let server = unsafe { out(server, "server") }?;
         *server = ptr::null_mut();
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let address = unsafe { read(address, "address") }?;
         let most_s = if address.timeout_s == 0.0 { TIMEOUT_S } else { address.timeout_s };
         if !(most_s > 0.0 && most_s <= TIMEOUT_S_MAX) {
             let message = format!("timeout_s is {most_s}, expected above 0, at most 86,400");
             return Err(Failure::argument(message));
         }
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let at = unsafe { server_address(address) }?;
         let most = Duration::from_secs_f64(most_s);
         *server = opened(Box::new(RemoteServer::connect(&at, most)?));
@@ -59,9 +60,9 @@ pub unsafe extern "C" fn palpate_connect(
 }
 
 /// # Safety
-/// Each text is NULL or ends with a zero.
+/// Each text is NULL or ends with a zero byte.
 unsafe fn server_address(address: &palpate_address) -> Result<ServerAddress, Failure> {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let (url, key, ca, certificate, certificate_key) = unsafe {
         (
             text(address.url, "url")?,
@@ -94,32 +95,32 @@ fn opened(server: Box<dyn Server>) -> *mut palpate_server {
     Box::into_raw(Box::new(palpate_server { server }))
 }
 
-/// Closes a server and sets the pointer to NULL; one that is NULL is closed already. Scenes and sessions that were opened
-/// of it go on until they are closed.
+/// Closes a server and sets the pointer to NULL; a pointer that is NULL is already closed. Scenes and sessions opened
+/// from the server continue until they are closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_close(server: *mut *mut palpate_server) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { close(server, "server") }
     })
 }
 
-/// Frees what a pointer owns.
+/// Frees the value that a pointer owns.
 ///
 /// # Safety
-/// It is NULL, or points to NULL or to what this library has given and nobody uses any more.
+/// `place` is NULL, or points to NULL or to a value that this library returned and nobody uses any more.
 pub(crate) unsafe fn close<T>(place: *mut *mut T, name: &str) -> Result<(), Failure> {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let place = unsafe { out(place, name) }?;
     let owned = std::mem::replace(place, ptr::null_mut());
     if !owned.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and the pointer to it is gone.
+        // SAFETY: the value came from `Box::into_raw`, and the pointer to it is gone.
         drop(unsafe { Box::from_raw(owned) });
     }
     Ok(())
 }
 
-/// Makes an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and '-'.
+/// Creates an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and '-'.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_create_scene(
     server: *mut palpate_server,
@@ -127,17 +128,17 @@ pub unsafe extern "C" fn palpate_create_scene(
     scene: *mut *mut palpate_scene,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let scene = unsafe { out(scene, "scene") }?;
         *scene = ptr::null_mut();
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let (server, id) = unsafe { (read(server, "server")?, text(scene_id, "scene_id")?) };
         *scene = palpate_scene::opened(server.server.create_scene(id)?);
         Ok(())
     })
 }
 
-/// Opens a scene that is there.
+/// Opens an existing scene.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_open_scene(
     server: *mut palpate_server,
@@ -145,10 +146,10 @@ pub unsafe extern "C" fn palpate_open_scene(
     scene: *mut *mut palpate_scene,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let scene = unsafe { out(scene, "scene") }?;
         *scene = ptr::null_mut();
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let (server, id) = unsafe { (read(server, "server")?, text(scene_id, "scene_id")?) };
         *scene = palpate_scene::opened(server.server.open_scene(id)?);
         Ok(())

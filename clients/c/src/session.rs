@@ -1,4 +1,4 @@
-//! A tool in a hand: what it feels, and what the answers say.
+//! A tool held by a hand: the force on the hand, and the newest answer.
 
 use std::time::Instant;
 
@@ -22,24 +22,24 @@ use crate::{
 };
 use palpate_code::*;
 
-/// A tool in a hand. Calls may come from any thread; `palpate_servo` from one at a time.
+/// A tool held by a hand. Calls may come from any thread; `palpate_servo` from one at a time.
 pub struct palpate_session {
     servo: Mutex<Device>,
     running: Box<dyn Running>,
-    /// Of its tool.
+    /// Number of links of its tool.
     n_links: usize,
     is_lock_step: bool,
 }
 
 struct Device {
     servo: DeviceServo,
-    /// When a call was last made.
+    /// Time of the last call.
     called: Instant,
-    /// In lock-step: the sum of all steps.
+    /// Sum of all steps, in lock-step.
     time_s: f64,
 }
 
-/// Longer than this no sample takes, seconds.
+/// Longest accepted time between two samples, seconds.
 const DT_S_MAX: f64 = 10.0;
 const NS_PER_S: f64 = 1e9;
 
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn palpate_session_defaults(
 ) -> palpate_code {
     call(|| {
         let usual = palpate::servo::ServoOptions::of(tool_id);
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         *unsafe { out(options, "options") }? = palpate_session_options {
             tool_id,
             stiffness_n_per_m: usual.spring.stiffness_n_per_m,
@@ -80,18 +80,18 @@ pub unsafe extern "C" fn palpate_session_defaults(
     })
 }
 
-/// Ends a session and sets the pointer to NULL. No thread may be in its servo any more.
+/// Ends a session and sets the pointer to NULL. No thread may use its servo any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_close_session(session: *mut *mut palpate_session) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { close(session, "session") }
     })
 }
 
-/// What the hand feels at `pose` (scene frame from tool frame), `dt_s` seconds after the last call: to be called from the
-/// device's own callback, at its own rate. Never waits, never allocates. On an error the wrench is still to be sent: it is
-/// none, or fades.
+/// Computes the force and torque on the hand at `pose` (scene frame from tool frame), `dt_s` seconds after the last
+/// call. Call it from the device's own callback, at the device's own rate. Never waits, never allocates. Send the
+/// wrench after an error too: it is zero, or fades.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_servo(
     session: *mut palpate_session,
@@ -99,11 +99,11 @@ pub unsafe extern "C" fn palpate_servo(
     dt_s: f64,
     wrench: *mut palpate_wrench,
 ) -> palpate_code {
-    // SAFETY: the caller's, by the header.
+    // SAFETY: guaranteed by the caller, as the header requires.
     unsafe { palpate_servo_links(session, pose, std::ptr::null(), 0, dt_s, wrench) }
 }
 
-/// The same with the links' poses (tool frame from link frame), one for each; none: all at rest.
+/// As `palpate_servo`, with the links' poses (tool frame from link frame), one for each link; none: all at rest.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_servo_links(
     session: *mut palpate_session,
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn palpate_servo_links(
     dt_s: f64,
     wrench: *mut palpate_wrench,
 ) -> palpate_code {
-    // SAFETY: the caller's, by the header.
+    // SAFETY: guaranteed by the caller, as the header requires.
     call_of_device(|| unsafe {
         let wrench = &mut *checked(wrench, "wrench")?.cast_mut();
         *wrench = palpate_wrench::default();
@@ -128,9 +128,9 @@ pub unsafe extern "C" fn palpate_servo_links(
     })
 }
 
-/// In lock-step: the tool goes to `pose`, the engine answers, and the hand feels that answer `dt_s` seconds after the last
-/// call. Waits for the answer: for hosts that step, for tests and for replays. The same calls give the same wrenches, bit for
-/// bit.
+/// Steps a session in lock-step: moves the tool to `pose`, waits for the engine's answer, and computes the wrench of
+/// that answer `dt_s` seconds after the last call. For hosts that step, for tests and for replays. Equal calls give
+/// equal wrenches, bit for bit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_step(
     session: *mut palpate_session,
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn palpate_step(
     wrench: *mut palpate_wrench,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let (session, wrench) = unsafe {
             let wrench = out(wrench, "wrench")?;
             *wrench = palpate_wrench::default();
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn palpate_step(
         }
         let busy = || Wrong::Busy.failure();
         let mut device = session.servo.try_lock().ok_or_else(busy)?;
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         let mut sample =
             unsafe { DeviceSample::read(pose, (links, n_links), session.n_links, dt_s) };
         let mut refused = Ok(());
@@ -171,15 +171,15 @@ pub unsafe extern "C" fn palpate_step(
     })
 }
 
-/// What the newest answer says. `PALPATE_NO_ANSWER` before the first; another error is what ended the session, or a pose that
-/// was refused.
+/// Returns the newest answer. `PALPATE_NO_ANSWER` before the first answer; another error is the one that ended the
+/// session, or a refused pose.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_newest(
     session: *mut palpate_session,
     rendering: *mut palpate_rendering,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let rendering = out(rendering, "rendering")?;
             *rendering = newest(read(session, "session")?)?.rendering;
@@ -188,8 +188,8 @@ pub unsafe extern "C" fn palpate_newest(
     })
 }
 
-/// The contacts of the newest answer that bear. `n` is set to how many there are; with a buffer for fewer,
-/// `PALPATE_TOO_SMALL`, and as many as fit.
+/// Returns the load-bearing contacts of the newest answer. `n` is set to their number; if the buffer is smaller,
+/// returns `PALPATE_TOO_SMALL` and as many contacts as fit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_contacts(
     session: *mut palpate_session,
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn palpate_contacts(
     n: *mut usize,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let n = out(n, "n")?;
             *n = 0;
@@ -212,9 +212,9 @@ pub unsafe extern "C" fn palpate_contacts(
     })
 }
 
-/// What a tissue bears of the newest answer's contacts: a solver adds it to its external forces. `vertices` has room for
-/// `capacity` ids and `forces_n` for three numbers each; `n` is set to how many there are. `geometry_revision`, of the
-/// vertices, may be NULL.
+/// Returns the load of the newest answer's contacts on a tissue: a solver adds it to its external forces. `vertices`
+/// has space for `capacity` ids and `forces_n` for three numbers each; `n` is set to the number of vertices.
+/// `geometry_revision`, the revision of the vertices, may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_tissue_loads(
     session: *mut palpate_session,
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn palpate_tissue_loads(
     geometry_revision: *mut u64,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let n = out(n, "n")?;
             *n = 0;
@@ -248,24 +248,24 @@ pub unsafe extern "C" fn palpate_tissue_loads(
     })
 }
 
-/// What became of the session so far.
+/// Returns the connection state and counters of the session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_status(
     session: *mut palpate_session,
     status: *mut palpate_session_status,
 ) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { *out(status, "status")? = read(session, "session")?.running.status() };
         Ok(())
     })
 }
 
-/// Whether the session goes on: `PALPATE_OK`, or what ended it, or a pose that was refused, once.
+/// Checks the session: returns `PALPATE_OK`, or the error that ended the session, or, once, that of a refused pose.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_check(session: *mut palpate_session) -> palpate_code {
     call(|| {
-        // SAFETY: the caller's, by the header.
+        // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { read(session, "session") }?.running.check()
     })
 }
@@ -284,7 +284,7 @@ fn fill<T: Copy>(room: &mut [T], found: &[T]) -> Result<(), Failure> {
     if fit < expected { Err(Failure::new(PALPATE_TOO_SMALL, message())) } else { Ok(()) }
 }
 
-/// What a device's call was given. A pose that is none is not rigid, and lets the force fade.
+/// Arguments of a device's call. An invalid pose is stored as one that is not rigid, which lets the force fade.
 struct DeviceSample {
     posture: Posture,
     n_links: usize,
@@ -294,7 +294,7 @@ struct DeviceSample {
 
 impl DeviceSample {
     /// # Safety
-    /// The pointers are NULL, or point to what they say.
+    /// The pointers are NULL, or point to valid values.
     unsafe fn read(
         pose: *const palpate_pose,
         (links, n_links): (*const palpate_pose, usize),
@@ -305,7 +305,7 @@ impl DeviceSample {
         if !(0.0..=DT_S_MAX).contains(&dt_s) {
             given.wrong = Some(Wrong::Time(dt_s));
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let (at, each) = unsafe {
             let at = checked(pose, "pose").map(|pose| (*pose).checked());
             (at, checked_links(links, n_links, n_expected))
@@ -334,14 +334,14 @@ impl DeviceSample {
     }
 }
 
-/// What a device's call was given, or its result goes to.
+/// Checks a pointer of a device's call.
 fn checked<T>(pointer: *const T, name: &'static str) -> Result<*const T, Wrong> {
     let is_good = !pointer.is_null() && pointer.is_aligned();
     if is_good { Ok(pointer) } else { Err(Wrong::Null(name)) }
 }
 
 /// # Safety
-/// NULL, or so many poses.
+/// NULL, or `n_links` poses.
 unsafe fn checked_links<'a>(
     links: *const palpate_pose,
     n_links: usize,
@@ -350,16 +350,16 @@ unsafe fn checked_links<'a>(
     if n_links == 0 {
         return Ok(&[]);
     }
-    // A tool of more links is not rendered.
+    // A tool with more links is not rendered.
     if n_links != n_expected || n_links > RENDERED_LINKS_MAX {
         return Err(Wrong::Links { got: n_links, n_expected });
     }
     checked(links, "links")?;
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     Ok(unsafe { array(links, n_links, "links") }.unwrap_or(&[]))
 }
 
-/// Where a device is whose pose is none.
+/// Stands for the posture of a device whose pose is invalid.
 const NOWHERE: Posture = Posture {
     scene_from_tool: Pose { translation: glam::DVec3::NAN, ..Pose::IDENTITY },
     ..Posture::AT_ORIGIN
@@ -385,7 +385,7 @@ impl Device {
         let DeviceSample { posture, n_links, mut dt_s, wrong } = sample;
         let passed = std::mem::replace(&mut self.called, Instant::now()).elapsed();
         if let Some(Wrong::Time(_)) = wrong {
-            // A force that fades has to end, whatever a host takes for time.
+            // A fading force must reach zero, even if the host's time is wrong.
             dt_s = passed.as_secs_f64();
         }
         *wrench = wrench_of(&self.servo.step(&DevicePose { posture, n_links, at_ns }, dt_s));
@@ -405,7 +405,7 @@ fn wrench_of(felt: &ServoSample) -> palpate_wrench {
     }
 }
 
-/// What a device's call is told, without a word on the heap.
+/// Errors of a device's call, which need no heap memory.
 enum Wrong {
     Null(&'static str),
     Pose,
@@ -452,7 +452,7 @@ impl std::fmt::Display for Wrong {
     }
 }
 
-/// A device's call: what is wrong is told without allocating.
+/// Runs a device's call, and reports its error without allocating.
 fn call_of_device(work: impl FnOnce() -> Result<(), Wrong>) -> palpate_code {
     let mut code = PALPATE_OK;
     let over = call(|| {
@@ -474,7 +474,7 @@ mod tests {
     fn a_panic_in_a_device_s_call_gives_a_code_and_words() {
         let code = call_of_device(|| panic!("on purpose"));
         assert_eq!((code, last_words().as_str()), (PALPATE_INTERNAL, PANICKED));
-        // Nor is the next call's own word lost for it.
+        // The next call's own error message is not lost either.
         assert_eq!(call_of_device(|| Err(Wrong::Busy)), PALPATE_BUSY);
         assert_eq!(last_words(), Wrong::Busy.to_string());
         assert_eq!(call_of_device(|| Ok(())), PALPATE_OK);

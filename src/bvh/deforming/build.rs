@@ -1,15 +1,16 @@
-//! From triangles to a tree, top down.
+//! Builds a tree from triangles, top-down.
 
 use glam::DVec3;
 
 use super::{DeformingTree, DopNode, NONE, NodeContent, ROOT};
 use crate::geometry::{Dop16, TriangleId};
 
-/// A side with less than a quarter of the triangles is no split: many such in a row would make a list of a
-/// tree. The middle of the order along the axis is taken instead, as when all centres coincide.
+/// Inverse of the least share of the triangles on one side of a split: many splits with less than a quarter on a side
+/// would turn the tree into a list. The middle of the order along the axis is taken instead, as when all centres
+/// coincide.
 const LEAST_SHARE: usize = 4;
 
-/// A triangle to be placed.
+/// A triangle that has no node yet.
 #[derive(Clone, Copy)]
 pub(super) struct LeafDop {
     pub triangle: TriangleId,
@@ -25,7 +26,7 @@ impl LeafDop {
 
 impl DeformingTree {
     /// # Panics
-    /// When a triangle is given twice, or one's box is empty.
+    /// Panics if a triangle is given twice, or if a box is empty.
     pub fn build(triangles: impl IntoIterator<Item = (TriangleId, Dop16)>) -> DeformingTree {
         let mut items: Vec<LeafDop> =
             triangles.into_iter().map(|(t, dop)| LeafDop::new(t, dop)).collect();
@@ -48,8 +49,8 @@ impl DeformingTree {
         tree
     }
 
-    /// Builds the tree anew with the boxes as they are; fronts start again. Worth it when the surface has
-    /// changed shape so much that neighbours in the tree are none any more.
+    /// Rebuilds the tree with the current boxes; fronts start again. Worth it if the surface has changed shape so much
+    /// that neighbours in the tree are no longer neighbours.
     pub fn rebuild(&mut self) {
         let mut items = Vec::new();
         self.collect(ROOT, &mut items);
@@ -59,7 +60,7 @@ impl DeformingTree {
         (self.generation, self.edits) = (generation, edits);
     }
 
-    /// Makes a node out of triangles, with new nodes below it.
+    /// Builds a node from triangles, with new nodes below it.
     pub(super) fn place(&mut self, n: u32, items: &mut [LeafDop]) {
         let mut waiting = vec![(n, 0..items.len())];
         while let Some((n, range)) = waiting.pop() {
@@ -82,7 +83,7 @@ impl DeformingTree {
                     let children =
                         [(); 2].map(|()| self.push_node(n, Dop16::EMPTY, NodeContent::Empty));
                     self.nodes[n as usize].content = NodeContent::Inner(children);
-                    // The left one is done first, so that its nodes follow their parent in memory.
+                    // The left child is built first, so that its nodes follow their parent in memory.
                     waiting.push((children[1], middle..range.end));
                     waiting.push((children[0], range.start..middle));
                 }
@@ -90,7 +91,7 @@ impl DeformingTree {
         }
     }
 
-    /// The triangles below a node.
+    /// Collects the triangles below a node.
     pub(super) fn collect(&self, n: u32, items: &mut Vec<LeafDop>) {
         let mut waiting = vec![n];
         while let Some(n) = waiting.pop() {
@@ -103,11 +104,11 @@ impl DeformingTree {
     }
 }
 
-/// Orders items so that those before the returned index, at least one and not all, are on the low side of the
-/// mean centre along the axis in which the centres are spread most.
+/// Orders items so that those before the returned index, at least one and not all, are on the low side of the mean
+/// centre along the axis of the centres' largest spread.
 fn split(items: &mut [LeafDop]) -> usize {
     let n = items.len();
-    // By the mean and not the median of the centres: it needs one pass and keeps what is close together.
+    // Split at the mean and not the median of the centres: the mean needs one pass and keeps close triangles together.
     let mean = items.iter().map(|i| i.centre).sum::<DVec3>() / n as f64;
     let spread = items.iter().fold(DVec3::ZERO, |s, i| s + (i.centre - mean).abs());
     let axis = spread.max_position();

@@ -1,19 +1,19 @@
-//! Triangles that come and go: cuts.
+//! Inserts and removes triangles, for cuts.
 
 use super::{DeformingTree, NONE, NodeContent, ROOT};
 use crate::geometry::{Dop16, TriangleId, kdop::N_DIRECTIONS};
 
-/// A path longer than this many times the logarithm of the triangles below is too long, and what is below its top
-/// is built anew. A split leaves at most 3/4 on a side, so that a tree built anew stays below 2.41.
+/// A path is too long if it exceeds this many times the logarithm of the number of triangles below its top; the
+/// sub-tree below the top is then rebuilt. A split leaves at most 3/4 on a side, so a rebuilt tree stays below 2.41.
 const STRETCH_MAX: f64 = 3.0;
-/// Nodes out of use, as a multiple of those in use, before all are numbered anew.
+/// Nodes out of use, as a multiple of those in use, at which all nodes are renumbered.
 const OUT_OF_USE_MAX: usize = 3;
 
 impl DeformingTree {
-    /// Adds a triangle beside the one whose surroundings grow least. O(log n), amortised.
+    /// Inserts a triangle next to the leaf found by least growth of boxes. O(log n), amortised.
     ///
     /// # Panics
-    /// When it is in the tree already or its box is empty.
+    /// Panics if the triangle is already in the tree or its box is empty.
     pub fn insert(&mut self, t: TriangleId, dop: Dop16) {
         assert!(self.get(t).is_none(), "{t:?} is in the tree");
         assert!(!dop.is_empty(), "the box of {t:?} is empty");
@@ -26,7 +26,7 @@ impl DeformingTree {
             n = if cost(right) < cost(left) { right } else { left };
             depth += 1;
         }
-        // The leaf becomes a node above its triangle and the new one, so that what names it stays right.
+        // The leaf becomes a node above its triangle and the new one, so that entries that name it stay right.
         if let NodeContent::Leaf(old) = self.node(n).content {
             let old_dop = *self.dop(n);
             let left = self.push_node(n, old_dop, NodeContent::Leaf(old));
@@ -44,10 +44,10 @@ impl DeformingTree {
         self.tidy();
     }
 
-    /// Takes a triangle out.
+    /// Removes a triangle.
     ///
     /// # Panics
-    /// When it is not in the tree.
+    /// Panics if it is not in the tree.
     pub fn remove(&mut self, t: TriangleId) {
         let leaf = self.leaf_of[t.0 as usize];
         assert!(leaf != NONE, "{t:?} is not in the tree");
@@ -68,7 +68,7 @@ impl DeformingTree {
         self.tidy();
     }
 
-    /// Puts a child in the place of its parent.
+    /// Puts a child into the position of its parent.
     fn take_place(&mut self, child: u32, parent: u32) {
         let content = self.node(child).content;
         match content {
@@ -82,14 +82,14 @@ impl DeformingTree {
         }
         self.nodes[parent as usize].content = content;
         self.boxes[parent as usize] = *self.dop(child);
-        // A front that names it follows this to where its triangles are.
+        // A front that names the node follows this link to its triangles.
         self.nodes[child as usize].content = NodeContent::Moved(parent);
     }
 
-    /// Builds anew what is below the lowest node from which the path down to a leaf at this depth is too long.
+    /// Rebuilds the sub-tree below the lowest node whose path down to a leaf at this depth is too long.
     fn balance(&mut self, leaf: u32, depth: usize) {
         let longest = |n_below: usize| STRETCH_MAX * (n_below as f64).log2() + 1.0;
-        // The leaf is no deeper than any sound tree of so many triangles could have it.
+        // A well-formed tree with as many triangles may have a leaf at this depth.
         if depth as f64 <= longest(self.n_triangles) {
             return;
         }
@@ -113,7 +113,7 @@ impl DeformingTree {
         self.children(n).map_or(1, |c| c.map(|c| self.n_below(c)).iter().sum())
     }
 
-    /// Builds a sub-tree anew. Its old nodes go out of use and point to its root.
+    /// Rebuilds a sub-tree. Its old nodes go out of use and point to its root.
     pub(super) fn rebuild_below(&mut self, n: u32) {
         debug_assert!(self.children(n).is_some(), "node {n} has nothing below");
         let mut items = Vec::new();
@@ -127,7 +127,7 @@ impl DeformingTree {
     }
 
     fn tidy(&mut self) {
-        // Nodes out of use cost memory only, and forwarding keeps fronts valid, so they are cleared seldom.
+        // Nodes out of use only cost memory, and forwarding keeps fronts valid, so they are cleared seldom.
         let in_use = (2 * self.n_triangles).max(64);
         if self.nodes.len() > (1 + OUT_OF_USE_MAX) * in_use {
             self.rebuild();
@@ -135,7 +135,7 @@ impl DeformingTree {
     }
 }
 
-/// The growth of a box's summed extents by a union with another one, and its present sum, which breaks ties.
+/// Growth of a box's summed extents by a union with another box, and its present sum, which breaks ties.
 fn growth(dop: &Dop16, other: &Dop16) -> (f64, f64) {
     let size = |d: &Dop16| (0..N_DIRECTIONS).map(|i| f64::from(d.max[i] - d.min[i])).sum::<f64>();
     let before = size(dop);

@@ -1,8 +1,8 @@
-//! Where the last traversal stopped, kept for the next one.
+//! Front of the last traversal, kept as the start of the next one.
 //!
-//! The invariant: every pair of leaves is below exactly one entry. An entry that overlaps is opened (sprouts),
-//! two entries that are apart become the pair they came from when that is apart too (pruning). So a step gives
-//! exactly what a traversal from the root gives.
+//! The invariant: every pair of leaves is below exactly one entry. An entry that overlaps is opened (sprouts), and two
+//! entries that are apart become their parent pair if that is apart too (pruning). A step therefore returns exactly the
+//! pairs of a traversal from the root.
 
 use std::collections::HashSet;
 
@@ -12,14 +12,15 @@ use super::{
 };
 use crate::geometry::TriangleId;
 
-/// The front of one tree with itself, or of two trees. Keep one for each, and give it always the same trees.
+/// The front of one tree with itself, or of two trees. Keep one front for each pair of trees, and always pass it the
+/// same trees.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
     entries: Vec<FrontEntry>,
-    /// The next entries while a step goes on; otherwise empty.
+    /// The next entries during a step; otherwise empty.
     next: Vec<FrontEntry>,
     waiting: Vec<NodePair>,
-    /// Of each tree: generation and edits when the entries were made.
+    /// Generation and edits of each tree when the entries were made.
     seen: Option<[(u64, u64); 2]>,
 }
 
@@ -40,8 +41,8 @@ impl Front {
         self.entries.len()
     }
 
-    /// Gives every pair of triangles whose boxes overlap to `visit`, as [`Trees::pairs`] does, in another
-    /// order. O(entries + new pairs); allocates nothing once the front has reached its size.
+    /// Passes every pair of triangles whose boxes overlap to `visit`, as [`Trees::pairs`] does, in another order.
+    /// O(entries + new pairs); allocates nothing once the front has reached its size.
     pub fn step(&mut self, trees: Trees, mut visit: impl FnMut(TriangleId, TriangleId)) {
         self.follow_edits(trees);
         let entries = std::mem::take(&mut self.entries);
@@ -49,7 +50,7 @@ impl Front {
             self.waiting.push(entry.pair);
             while let Some(pair) = self.waiting.pop() {
                 if trees.is_apart(pair) {
-                    // Kept even where it stays apart: the next step begins here.
+                    // Kept even if it stays apart: the next step begins here.
                     self.push_apart(trees, pair);
                 } else if let Some((a, b)) = trees.triangles(pair) {
                     visit(a, b);
@@ -59,12 +60,12 @@ impl Front {
                 }
             }
         }
-        // The two lists change places, so that neither is allocated anew.
+        // The two lists are swapped, so that neither is reallocated.
         self.entries = std::mem::replace(&mut self.next, entries);
         self.next.clear();
     }
 
-    /// A leaf with itself stays: a cut may put more triangles below it.
+    /// An entry of a leaf with itself stays: a cut may put more triangles below it.
     fn open(&mut self, trees: Trees, pair: NodePair) {
         let opened = trees.opened(pair);
         if opened[0].is_none() {
@@ -76,8 +77,8 @@ impl Front {
     /// Adds a pair that is apart, and prunes.
     fn push_apart(&mut self, trees: Trees, mut pair: NodePair) {
         while let Some(last) = self.next.last().filter(|e| e.is_apart) {
-            // Siblings stand beside each other in the front, because a pair is opened in order: only the last entry
-            // is to be looked at.
+            // Siblings are adjacent in the front, because a pair is opened in order: only the last entry has to be
+            // checked.
             match parent_of(trees, last.pair, pair) {
                 Some(parent) if trees.is_apart(parent) => {
                     self.next.pop();
@@ -89,7 +90,7 @@ impl Front {
         self.next.push(FrontEntry { pair, is_apart: true });
     }
 
-    /// Brings the entries up to date with insertions, removals and rebuilt sub-trees.
+    /// Updates the entries after insertions, removals and rebuilt sub-trees.
     fn follow_edits(&mut self, trees: Trees) {
         let now = [trees.first(), trees.second()].map(|t| (t.generation, t.edits));
         let Some(seen) =
@@ -102,12 +103,12 @@ impl Front {
         if seen == now {
             return;
         }
-        // Entries of a rebuilt sub-tree all become its root: one of them stays.
+        // All entries of a rebuilt sub-tree become its root: one of them stays.
         let mut reset = HashSet::new();
         self.entries.retain_mut(|entry| {
             let [a, b] = entry.pair;
             let (now_a, now_b) = (in_use(trees.first(), a), in_use(trees.second(), b));
-            // A node whose triangle was removed has no pairs any more.
+            // A node whose triangle was removed has no more pairs.
             let (Some(now_a), Some(now_b)) = (now_a, now_b) else { return false };
             entry.pair = [now_a, now_b];
             let is_first = [now_a, now_b] == [a, b] || reset.insert([now_a, now_b]);
@@ -118,7 +119,7 @@ impl Front {
             .retain(|e| !reset.contains(&e.pair) || !is_below_another(trees, e.pair, &reset));
     }
 
-    /// Checks the invariant. O(n^2).
+    /// Asserts the invariant. O(n^2).
     pub fn assert_well_formed(&self, trees: Trees) {
         let mut below = HashSet::new();
         for pair in self.entries.iter().map(|e| e.pair) {
@@ -147,7 +148,7 @@ fn leaves(tree: &DeformingTree, n: u32) -> Vec<TriangleId> {
     items.iter().map(|i| i.triangle).collect()
 }
 
-/// The pair that falls into these two, in this order.
+/// Parent pair that opens into these two, in this order.
 fn parent_of(trees: Trees, [a0, b0]: NodePair, [a1, b1]: NodePair) -> Option<NodePair> {
     let siblings = |tree: &DeformingTree, m: u32, n: u32| {
         let parent = tree.node(n).parent;
@@ -162,7 +163,7 @@ fn parent_of(trees: Trees, [a0, b0]: NodePair, [a1, b1]: NodePair) -> Option<Nod
     }
 }
 
-/// The node that has a node's triangles now.
+/// Node that holds a node's triangles now.
 fn in_use(tree: &DeformingTree, mut n: u32) -> Option<u32> {
     loop {
         match tree.node(n).content {
@@ -177,12 +178,12 @@ fn ancestors(tree: &DeformingTree, n: u32) -> impl Iterator<Item = u32> + Clone 
     std::iter::successors(Some(n), |n| Some(tree.node(*n).parent).filter(|p| *p != NONE))
 }
 
-/// A reset entry covers all that is below a rebuilt node; another reset entry may cover more.
+/// A reset entry covers everything below a rebuilt node; another reset entry may cover more.
 fn is_below_another(trees: Trees, pair: NodePair, reset: &HashSet<NodePair>) -> bool {
     entries_above(trees, pair, reset) > 1
 }
 
-/// How many entries two nodes are below (or are themselves). Within one tree an entry stands for both orders.
+/// Number of entries that a pair of nodes is below (or equal to). Within one tree an entry stands for both orders.
 fn entries_above(trees: Trees, [a, b]: NodePair, entries: &HashSet<NodePair>) -> usize {
     let mut n = 0;
     for above_a in ancestors(trees.first(), a) {

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use super::{DeformingTree, NodeContent, ROOT};
 use crate::geometry::{Dop16, TriangleId};
 
-/// What is tested against what.
+/// Trees that are tested against each other.
 #[derive(Clone, Copy, Debug)]
 pub enum Trees<'a> {
     /// A tree against itself: every unordered pair of different triangles, the lesser id first.
@@ -14,11 +14,11 @@ pub enum Trees<'a> {
     Two(&'a DeformingTree, &'a DeformingTree),
 }
 
-/// Two nodes, the first of the first tree.
+/// Two nodes, the first in the first tree.
 pub(super) type NodePair = [u32; 2];
 
 impl<'a> Trees<'a> {
-    /// Gives every pair of triangles whose boxes overlap to `visit`, neighbours in a mesh included.
+    /// Passes every pair of triangles whose boxes overlap to `visit`, neighbours in a mesh included.
     pub fn pairs(self, mut visit: impl FnMut(TriangleId, TriangleId)) {
         let all: Result<(), Infallible> = self.try_pairs(|a, b| {
             visit(a, b);
@@ -30,7 +30,7 @@ impl<'a> Trees<'a> {
     /// As [`Trees::pairs`], but ends with the first error of `visit`.
     ///
     /// # Errors
-    /// That one.
+    /// Returns the first error of `visit`.
     pub fn try_pairs<E>(
         self,
         mut visit: impl FnMut(TriangleId, TriangleId) -> Result<(), E>,
@@ -60,17 +60,17 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// A node with itself: all pairs below it.
+    /// Returns true if the pair is a node with itself: all pairs below it.
     pub(super) fn is_self_pair(self, [a, b]: NodePair) -> bool {
         matches!(self, Trees::Itself(_)) && a == b
     }
 
-    /// The boxes do not overlap.
+    /// Returns true if the boxes do not overlap.
     pub(super) fn is_apart(self, [a, b]: NodePair) -> bool {
         !self.is_self_pair([a, b]) && !self.first().dop(a).overlaps(self.second().dop(b))
     }
 
-    /// Of a pair of two leaves.
+    /// Triangles of a pair of two leaves.
     pub(super) fn triangles(self, [a, b]: NodePair) -> Option<(TriangleId, TriangleId)> {
         let contents = (self.first().node(a).content, self.second().node(b).content);
         match (self, contents) {
@@ -83,8 +83,8 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// The pairs that a pair falls into; none for two leaves. Of different nodes the higher one is opened, the
-    /// first when they are level.
+    /// Pairs that a pair opens into; none for two leaves. If the nodes differ the higher one is opened, the first if
+    /// they are level.
     pub(super) fn opened(self, [a, b]: NodePair) -> [Option<NodePair>; 3] {
         let (first, second) = (self.first(), self.second());
         match (first.children(a), second.children(b)) {
@@ -92,7 +92,7 @@ impl<'a> Trees<'a> {
                 [Some([l, l]), Some([l, r]), Some([r, r])]
             }
             (Some([l, r]), below)
-                // The shallower one is opened. A front so knows the pair that an entry came from, and need not store
+                // The shallower one is opened. A front therefore knows the parent pair of an entry and need not store
                 // it.
                 if below.is_none() || first.node(a).rank <= second.node(b).rank =>
             {
@@ -105,7 +105,7 @@ impl<'a> Trees<'a> {
 }
 
 impl DeformingTree {
-    /// Gives every triangle whose box overlaps to `visit`.
+    /// Passes every triangle whose box overlaps to `visit`.
     pub fn overlap(&self, dop: &Dop16, mut visit: impl FnMut(TriangleId)) {
         let mut waiting = vec![ROOT];
         while let Some(n) = waiting.pop() {

@@ -1,17 +1,17 @@
-//! New boxes for what moved, from the leaves up.
+//! Refits the boxes above moved triangles, bottom-up.
 
 use super::{DeformingTree, NONE};
 use crate::geometry::{Dop16, TriangleId};
 
-/// When this share of the nodes is to be refitted, going through all of them in order beats sorting.
+/// If at least one node in this many is to be refitted, a pass over all nodes in order is faster than sorting.
 const MANY: usize = 8;
 
 impl DeformingTree {
-    /// Gives triangles new boxes: those that moved during the step, and those that moved in the one before,
+    /// Sets new boxes of triangles: of those that moved during the step, and of those that moved in the step before,
     /// whose boxes are too large now. O(moved log n).
     ///
     /// # Panics
-    /// When a triangle is not in the tree or a box is empty.
+    /// Panics if a triangle is not in the tree or a box is empty.
     pub fn refit(&mut self, moved: impl IntoIterator<Item = (TriangleId, Dop16)>) {
         for (t, dop) in moved {
             let leaf = self.leaf_of[t.0 as usize];
@@ -23,10 +23,10 @@ impl DeformingTree {
         self.refit_marked();
     }
 
-    /// Marks the nodes above one.
+    /// Marks the nodes above a node.
     pub(super) fn mark_above(&mut self, n: u32) {
         let mut above = self.node(n).parent;
-        // Above a marked node all are marked already.
+        // All nodes above a marked node are already marked.
         while above != NONE && !self.is_dirty[above as usize] {
             self.is_dirty[above as usize] = true;
             self.dirty.push(above);
@@ -34,7 +34,7 @@ impl DeformingTree {
         }
     }
 
-    /// Children have greater numbers, so that they are done when their parent's turn comes.
+    /// Refits the marked nodes. Children have greater numbers, so they are refitted before their parent.
     pub(super) fn refit_marked(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
         if dirty.len() * MANY > self.nodes.len() {
@@ -45,7 +45,7 @@ impl DeformingTree {
                 self.boxes[n as usize] = self.union_of_children(n);
             }
         } else {
-            // By falling number instead of by a heap: the list is known before the first is done.
+            // Sorted by falling number instead of a heap: the list is complete before the first refit.
             dirty.sort_unstable_by(|a, b| b.cmp(a));
             for n in &dirty {
                 self.boxes[*n as usize] = self.union_of_children(*n);

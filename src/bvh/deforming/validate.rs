@@ -1,9 +1,9 @@
-//! What must hold of a tree.
+//! Invariants of a deforming tree.
 
 use super::{DeformingTree, NONE, NodeContent, ROOT};
 
 impl DeformingTree {
-    /// Checks that every triangle has one leaf and every inner node two children of greater number and rank whose
+    /// Asserts that every triangle has one leaf and every inner node two children of greater number and rank whose
     /// boxes it holds exactly.
     pub fn assert_well_formed(&self) {
         let (mut n_leaves, mut n_inner) = (0, 0);

@@ -27,50 +27,51 @@ use crate::{
     servo::DeviceFeed,
 };
 
-/// How long a loop that is closed waits for the server's last word.
+/// Time limit for the end of the server's answers when a loop is closed.
 pub(super) const CLOSE_MAX: Duration = Duration::from_secs(1);
-/// Ticks that wait in the transport; the loop's own queue is behind it, where the oldest can go.
+/// Ticks that wait in the transport; further ticks wait in the loop's own queue, from which the oldest can be dropped.
 const WAITING_MAX: usize = 1;
-/// Between two tries to come back.
+/// Pause between two reconnection attempts.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Servers that may name another before a new loop is told that it cannot be opened.
+/// Most servers that may name another before the loop fails to open.
 const HOPS_MAX: u32 = 4;
-/// How long one takes at most, the first included: a server that is stopped takes connections, and answers nothing.
+/// Time limit of one attempt, the first included: a stopped server accepts connections, and answers nothing.
 const OPEN_MAX: Duration = Duration::from_secs(2);
-/// How long a new loop waits for its refusal. One that takes longer is told by the first tick.
+/// Time that a new loop waits for its refusal. A later refusal is reported at the first tick.
 const REFUSAL_MAX: Duration = Duration::from_millis(100);
-/// A server that owes an answer for so long is left and sought anew: a network that is cut says nothing. So is one that
-/// refuses every tick for so long: the store may be out of its reach alone, and another has the scene by then.
+/// Time after which a server that owes an answer is left and sought again: a cut network says nothing. A server that
+/// refuses every tick for this time is left too: only its own access to the store may be broken, and another has the
+/// scene by then.
 const SILENT_MAX: Duration = Duration::from_secs(2);
 
 type TrackStream = Duplex<TrackRequest, TrackResponse>;
 
 pub(super) struct LoopThread {
-    /// Those that were given; where servers share scenes there may be several.
+    /// Addresses as given; servers that share scenes may have several.
     home: Vec<ServerAddress>,
-    /// Of these, the one that is tried next.
+    /// Index of the address that is tried next.
     next_home: usize,
-    /// The one that has the scene, as far as is known.
+    /// Server that has the scene, as far as is known.
     server: ServerAddress,
     start: TrackStart,
-    /// The server that has the session of the start's token.
+    /// Server that has the session of the start's token.
     session_at: (String, Option<Host>),
-    /// When the stream broke off that was answered last.
+    /// Instant at which the last answered stream broke.
     lost_at: Option<Instant>,
-    /// Since when, on this stream, the server says that it cannot tell whether the scene is its own.
+    /// Instant since which the server on this stream cannot tell if it owns the scene.
     unsure_since: Option<Instant>,
-    /// Servers since then that have named another.
+    /// Servers since the last answer that have named another.
     hops: u32,
     reconnect_max: Duration,
     feed: Option<DeviceFeed>,
     sampling: Option<Duration>,
     model: Box<LocalModel>,
-    /// Of the stream that is open, where it is not the first: it asked for the session, and has no answer yet.
+    /// Set until the first answer of a reopened stream: true if the stream asked for the session.
     is_coming_back: Option<bool>,
     shared: Arc<SharedLoop>,
 }
 
-/// Says that the loop is over, whatever ends its thread.
+/// Reports the end of the loop if its thread panics.
 struct LastWord(Arc<SharedLoop>);
 
 impl Drop for LastWord {
@@ -90,7 +91,7 @@ impl LoopThread {
     ) -> LoopThread {
         let rate_hz = options.rate_hz.clamp(0.0, 1e3);
         let sampling = (rate_hz >= 1.0).then(|| Duration::from_secs_f64(1.0 / rate_hz));
-        // What it leaves and finds behind a proxy concerns no call of its client.
+        // A change of the host behind a proxy concerns no call of its client.
         let home = server.apart().each();
         let server = home[0].clone();
         LoopThread {
@@ -111,7 +112,7 @@ impl LoopThread {
         }
     }
 
-    /// Runs it to its end on the calling thread; `opened` is told how it began.
+    /// Runs the loop to its end on the calling thread; `opened` receives the result of the opening.
     pub(super) fn run(mut self, opened: oneshot::Sender<Result<(), ClientError>>) {
         let last_word = LastWord(Arc::clone(&self.shared));
         let shared = Arc::clone(&self.shared);
@@ -121,7 +122,7 @@ impl LoopThread {
             Err(error) => {
                 let server = self.server.to_string();
                 let failed = ClientError::Connect { server, reason: error.to_string() };
-                // Nobody to tell: the loop was dropped while it was opened.
+                // An error means that nobody waits: the loop was dropped while it was opened.
                 let _ = opened.send(Err(failed));
                 Ok(())
             }
@@ -162,7 +163,7 @@ impl LoopThread {
     /// Opens a stream whose start was not refused.
     async fn open_accepted(&mut self) -> Result<TrackStream, ClientError> {
         let mut stream = self.open().await?;
-        // Headers come before the start was looked at, and nothing says that it was accepted.
+        // Headers arrive before the server reads the start, and nothing confirms that the start was accepted.
         if let Ok(first) = timeout(REFUSAL_MAX, stream.answers.message()).await {
             let first = first.map_err(|s| ClientError::of(&self.server, "Track", &s));
             self.take(first?)?;
@@ -170,21 +171,21 @@ impl LoopThread {
         Ok(stream)
     }
 
-    /// To the server that another has named.
+    /// Changes to the server that another has named.
     fn go(&mut self, address: &str) {
         self.server = self.server.at(address);
         self.hops += 1;
     }
 
-    /// To the next of those that were given: whoever had the scene is not there.
+    /// Changes to the next given address: the server that had the scene is not there.
     fn go_home(&mut self) {
         self.server = self.home[self.next_home % self.home.len()].clone();
         self.next_home += 1;
-        // Behind a proxy by turns the one that had it, which may be back, and any other.
+        // Behind a proxy attempts alternate between the previous server, which may be back, and any other.
         self.server.leave_host();
     }
 
-    /// Whether the server has the session, as far as is known.
+    /// Returns true if the server has the session, as far as is known.
     fn has_session(&self) -> bool {
         !self.start.resume_token.is_empty() && self.session_at == self.server.place()
     }
@@ -196,7 +197,7 @@ impl LoopThread {
             self.shared.go_on(&mut start);
         }
         let opening = async {
-            // A connection of its own, driven by this thread: nobody else's upload is in front of a tick.
+            // This thread drives a connection of its own: no other upload precedes a tick.
             let mut client = Client::connect(&self.server).await?;
             client.track(start, WAITING_MAX).await
         };
@@ -204,7 +205,7 @@ impl LoopThread {
         timeout(OPEN_MAX, opening).await.unwrap_or_else(|_| Err(silent()))
     }
 
-    /// Seeks the server after a stream broke off.
+    /// Seeks the server after a stream broke.
     async fn come_back(&mut self, mut failure: ClientError) -> Result<TrackStream, ClientError> {
         let mut tries = 0;
         loop {
@@ -215,27 +216,28 @@ impl LoopThread {
             let until = *self.lost_at.get_or_insert_with(Instant::now) + self.reconnect_max;
             let is_refused = match &failure {
                 ClientError::Gone { .. } | ClientError::Connect { .. } => {
-                    // The first try is at the same server: it has the session.
+                    // The first attempt goes to the same server: it has the session.
                     if tries > 0 {
                         self.go_home();
                     }
                     false
                 }
-                // At once, but not round and round: who is named may be gone, and is named until its lease is over.
+                // The first redirect is followed at once, further ones after a pause: a named server may be gone, and
+                // is named until its lease is over.
                 ClientError::Elsewhere { address, .. } => {
                     let address = address.clone();
                     self.go(&address);
                     pause = if self.hops > 1 { PAUSE } else { Duration::ZERO };
                     false
                 }
-                // Its session was over before the loop came back, and another goes on from its last answer. Without a session
-                // it is the scene that is unknown.
+                // The session was over before the loop reconnected; a new session continues from its last answer.
+                // Without a session the scene is unknown.
                 ClientError::Refused { code: Code::NotFound, .. } => {
                     let had_session = self.has_session();
                     self.start.resume_token.clear();
                     !had_session
                 }
-                // Another stream had the session until now; the server has let it go by the next try.
+                // Another stream had the session until now; the server has released it by the next attempt.
                 ClientError::Refused { code: Code::Aborted, .. } => false,
                 _ => true,
             };
@@ -252,20 +254,20 @@ impl LoopThread {
         }
     }
 
-    /// Until the stream breaks off, or the loop is closed.
+    /// Runs a stream until it breaks, or the loop is closed.
     async fn drive(&mut self, stream: TrackStream) -> Result<(), ClientError> {
         let Duplex { requests, mut answers } = stream;
         self.unsure_since = None;
         let mut sampling = self.sampling.map(interval);
         if let Some(sampling) = &mut sampling {
-            // Late samples are not made up for: the newest pose stands for all.
+            // Late samples are not made up for: the newest pose replaces them all.
             sampling.set_missed_tick_behavior(MissedTickBehavior::Skip);
         }
         let mut listening = interval(SILENT_MAX);
         let mut was_heard = true;
         while !self.shared.is_closed() {
             tokio::select! {
-                // Answers first: a model must not wait because another pose is due.
+                // Answers are polled first: a model must not wait because another pose is due.
                 biased;
                 answer = answers.message() => {
                     was_heard = true;
@@ -276,7 +278,7 @@ impl LoopThread {
                     if let (Ok(room), Some(tick)) = (room, self.shared.next()) {
                         room.send(TrackRequest { message: Some(Message::Tick(tick)) });
                     } else {
-                        // The stream has ended, and its answers say why.
+                        // The stream has ended, and its answers give the reason.
                         tokio::task::yield_now().await;
                     }
                 }
@@ -288,15 +290,16 @@ impl LoopThread {
                 }
             }
         }
-        // Tells the server that no tick follows, which ends the session, and waits until it was heard.
+        // Closing the requests tells the server that no tick follows, which ends the session; the loop waits for that.
         drop(requests);
         let _ =
             timeout(CLOSE_MAX, async { while let Ok(Some(_)) = answers.message().await {} }).await;
         Ok(())
     }
 
-    /// By a server that is there, and may have the scene again. It is left after a while for another, if there is one; where
-    /// none has the scene, as while the store is out of everybody's reach, the loop comes by again.
+    /// Handles the refusal of a server that is there, and may have the scene again. After a while the loop leaves it
+    /// for another server, if there is one; while none has the scene, as when the store is unreachable for all, the
+    /// loop comes back to it.
     fn refused(&mut self, message: &str) -> Result<(), ClientError> {
         let since = *self.unsure_since.get_or_insert_with(Instant::now);
         if since.elapsed() < SILENT_MAX {
@@ -314,7 +317,7 @@ impl LoopThread {
         Err(ClientError::unserved(&here, "Track", message))
     }
 
-    /// Puts the device's newest pose among what waits.
+    /// Queues the device's newest pose.
     fn sample(&mut self) {
         let Some(at) = self.feed.as_mut().and_then(DeviceFeed::pose) else { return };
         let posture = &at.posture;
@@ -335,7 +338,8 @@ impl LoopThread {
             self.server.keep_host();
             self.session_at = self.server.place();
         }
-        // No answer either: for a moment the scene may pass to another server, and the stream goes on or says to which.
+        // UNAVAILABLE is no answer either: for a moment the scene may pass to another server, and the stream goes on or
+        // names it.
         let passes = |refusal: &Refusal| refusal.code as i32 == Code::Unavailable as i32;
         if answer.is_notice {
             return Ok(());
@@ -349,9 +353,10 @@ impl LoopThread {
         }
         let tick = self.shared.answered_tick(answer.sequence);
         let model = answer.renderings.first().and_then(|r| r.local_model.as_ref());
-        // The loop's own times, not those that the answer repeats: a model's age is not taken on trust.
+        // The age counts from the loop's own times, not from those that the answer repeats: a model's age is not taken
+        // on trust.
         if let (Some(feed), Some(model), Some(tick)) = (&mut self.feed, model, &tick) {
-            // A model that is none is as one that is lost.
+            // A malformed model is treated as lost.
             if fill(&mut self.model, model).is_ok() {
                 feed.give(&self.model, tick.at_ns);
             }

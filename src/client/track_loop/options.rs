@@ -1,26 +1,26 @@
-//! How a loop runs.
+//! Options of a loop.
 
 use std::time::{Duration, Instant};
 
 use crate::servo::DeviceFeed;
 
-/// How a loop runs.
+/// Options of a loop.
 pub struct LoopOptions {
-    /// How long it tries to come back once its connection broke, and no server says that it will serve again.
+    /// Time limit of reconnecting after the connection broke, while no server says that it will serve again.
     pub reconnect_max: Duration,
-    /// A device whose models it gives, and whose poses it sends at [`LoopOptions::rate_hz`].
+    /// Device that receives the loop's models, and whose poses the loop sends at [`LoopOptions::rate_hz`].
     pub device: Option<DeviceFeed>,
-    /// The device's newest pose is sent so many times a second, 1 to 1,000; 0: what is sent is only what
-    /// [`TrackLoop::send`](super::TrackLoop::send) is given.
+    /// Rate at which the device's newest pose is sent, per second, 1 to 1,000; 0: only the poses given to
+    /// [`TrackLoop::send`](super::TrackLoop::send) are sent.
     pub rate_hz: f64,
-    /// Where the clocks of the loop and of its device are 0.
+    /// Instant at which the clocks of the loop and of its device are 0.
     pub epoch: Instant,
 }
 
 impl Default for LoopOptions {
     fn default() -> LoopOptions {
         LoopOptions {
-            // As long as a server keeps a session unless it is set otherwise.
+            // A server's default time limit of a session.
             reconnect_max: Duration::from_secs(10),
             device: None,
             rate_hz: 1_000.0,

@@ -1,4 +1,4 @@
-//! What a loop's thread and its users share.
+//! State that a loop's thread and its users share.
 
 use std::{
     collections::VecDeque,
@@ -15,8 +15,8 @@ use crate::{
     proto::{Rendering, Tick, ToolPose, TrackResponse, TrackStart},
 };
 
-/// Ticks that wait for the transport. When it does not keep up the oldest go, and the sweep goes straight from the one
-/// before them to the one after.
+/// Ticks that wait for the transport. If it falls behind, the oldest are dropped, and the sweep goes straight from the
+/// tick before them to the tick after.
 const WAITING_MAX: usize = 64;
 /// Ticks under way whose times are remembered: four seconds at 1 kHz, more than answers are ever late.
 const UNDER_WAY_MAX: usize = 4_096;
@@ -24,9 +24,9 @@ const UNDER_WAY_MAX: usize = 4_096;
 pub(super) struct SharedLoop {
     epoch: Instant,
     state: Mutex<LoopState>,
-    /// For the thread: there is something to send, or the loop is closed.
+    /// Wakes the thread: there is something to send, or the loop is closed.
     pub(super) wake: Notify,
-    /// For those who wait: rises with each change.
+    /// Wakes those who wait: rises with each change.
     changed: watch::Sender<u64>,
     ended: Condvar,
 }
@@ -35,15 +35,15 @@ pub(super) struct SharedLoop {
 struct LoopState {
     waiting: VecDeque<Tick>,
     newest_poses: Vec<ToolPose>,
-    /// By tool: the tick that last put it somewhere, so that no way there is swept if that tick is lost.
+    /// Last tick that teleported each tool, so that the tool is not swept there if that tick is lost.
     teleported: Vec<(u32, u64)>,
     under_way: VecDeque<TickUnderWay>,
     sequence: u64,
     answer: Option<Arc<TrackResponse>>,
-    /// Of the tick that it answers.
+    /// Poses of the tick that `answer` answers.
     answered_poses: Vec<ToolPose>,
     answered_at: Option<Instant>,
-    /// The newest answer that refuses its tick, and whether a call has told it.
+    /// The newest answer that refuses its tick, and true if a call has reported it.
     refused: Option<TrackResponse>,
     is_refusal_told: bool,
     failure: Option<Arc<ClientError>>,
@@ -55,7 +55,7 @@ struct LoopState {
 /// A tick that has no answer yet.
 pub(super) struct TickUnderWay {
     sequence: u64,
-    /// When it was sent.
+    /// Time of its poses, nanoseconds of the loop's clock.
     pub(super) at_ns: u64,
     tools: Vec<ToolPose>,
 }
@@ -71,7 +71,7 @@ impl SharedLoop {
         }
     }
 
-    /// Nanoseconds of the loop's clock.
+    /// Returns the time of the loop's clock, nanoseconds.
     pub(super) fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
     }
@@ -85,7 +85,7 @@ impl SharedLoop {
         Ok(sequence)
     }
 
-    /// The same for the loop's own thread. What happened is for the loop's user to hear.
+    /// Queues a tick for the loop's own thread. Errors are left for the loop's user.
     pub(super) fn put(&self, tools: Vec<ToolPose>, at_ns: u64) {
         self.state.lock().put(tools, at_ns);
     }
@@ -93,11 +93,11 @@ impl SharedLoop {
     pub(super) async fn wait(&self, sequence: u64) -> Result<Arc<TrackResponse>, ClientError> {
         let mut changes = self.changed.subscribe();
         loop {
-            // Marked as seen before the look: what changes after it is another change.
+            // The change is marked as seen before the check: a later change counts as another.
             changes.borrow_and_update();
             {
                 let mut state = self.state.lock();
-                // An answer that is there goes before what ended the loop after it.
+                // An answer takes precedence over an error that ended the loop after it.
                 if let Some(answer) = state.answer.as_ref().filter(|a| a.sequence >= sequence) {
                     return Ok(Arc::clone(answer));
                 }
@@ -137,7 +137,7 @@ impl SharedLoop {
         while !state.has_ended && !self.ended.wait_until(&mut state, until).timed_out() {}
     }
 
-    /// The next tick to send.
+    /// Returns the next tick to send.
     pub(super) fn next(&self) -> Option<Tick> {
         self.state.lock().waiting.pop_front()
     }
@@ -160,14 +160,14 @@ impl SharedLoop {
         self.tell();
     }
 
-    /// The first answer of a stream that was opened again.
+    /// Counts a reopened stream at its first answer.
     pub(super) fn came_back(&self, with_session: bool) {
         let status = &mut self.state.lock().status;
         status.reconnected += 1;
         status.sessions_lost += u64::from(!with_session);
     }
 
-    /// Takes out the tick that an answer is of, and all before it. `None`: it is not known any more.
+    /// Removes the answered tick and all before it. Returns `None` if the tick is no longer known.
     pub(super) fn answered_tick(&self, sequence: u64) -> Option<TickUnderWay> {
         let mut state = self.state.lock();
         let mut answered = None;
@@ -177,7 +177,7 @@ impl SharedLoop {
         answered
     }
 
-    /// `tick`: the one that is answered, as far as it is known.
+    /// Stores an answer. `tick`: the answered tick, if it is known.
     pub(super) fn answered(&self, answer: TrackResponse, tick: Option<TickUnderWay>) {
         let mut state = self.state.lock();
         state.answered_at = Some(Instant::now());
@@ -191,7 +191,7 @@ impl SharedLoop {
         self.tell();
     }
 
-    /// Lets a loop without its session go on where its last answer was.
+    /// Lets a loop that lost its session continue from its last answer.
     pub(super) fn go_on(&self, start: &mut TrackStart) {
         let state = self.state.lock();
         let Some(answer) = state.answer.as_ref().filter(|_| !state.answered_poses.is_empty())
@@ -208,12 +208,12 @@ impl SharedLoop {
         start.last_proxies = answer.renderings.iter().map(proxy).collect();
     }
 
-    /// Whether a tick was sent that has no answer.
+    /// Returns true if a tick without an answer is under way.
     pub(super) fn is_owed(&self) -> bool {
         !self.state.lock().under_way.is_empty()
     }
 
-    /// The last word of the loop's thread.
+    /// Records the end of the loop's thread.
     pub(super) fn ended(&self, failure: Option<ClientError>) {
         let mut state = self.state.lock();
         state.failure = failure.map(Arc::new);
@@ -229,7 +229,7 @@ impl SharedLoop {
 }
 
 impl LoopState {
-    /// What happened, if anything did: a refusal once, an end each time.
+    /// Returns the pending error, if any: a refusal once, an end each time.
     fn raise(&mut self) -> Result<(), ClientError> {
         if !std::mem::replace(&mut self.is_refusal_told, true)
             && let Some(refusal) = self.refused.as_ref().and_then(ClientError::of_refusal)
@@ -243,7 +243,7 @@ impl LoopState {
         }
     }
 
-    /// The same for who waits for a tick: its refusal also where another call has told it.
+    /// Returns the pending error for a call that waits for a tick: its refusal even if another call has reported it.
     fn raise_of(&mut self, sequence: u64) -> Result<(), ClientError> {
         if self.refused.as_ref().is_some_and(|refused| refused.sequence >= sequence) {
             self.is_refusal_told = false;
@@ -282,7 +282,7 @@ impl LoopState {
         let Some(lost) = self.waiting.pop_front() else { return };
         self.under_way.retain(|tick| tick.sequence != lost.sequence);
         self.status.dropped += 1;
-        // The next tick stands for it, leaps included.
+        // The next tick stands for the dropped one, teleports included.
         if let Some(next) = self.waiting.front_mut() {
             for put in lost.tools.iter().filter(|t| t.teleport) {
                 teleport(&mut next.tools, put.tool_id);
@@ -290,7 +290,7 @@ impl LoopState {
         }
     }
 
-    /// After the stream broke off: what was on its way may be lost, so the newest pose goes again.
+    /// Sends the newest pose again after the stream broke: ticks under way may be lost.
     fn resend(&mut self) {
         self.waiting.clear();
         let at_ns = self.under_way.back().map(|tick| tick.at_ns);

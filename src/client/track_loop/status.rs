@@ -1,19 +1,20 @@
-//! What became of a loop.
+//! State of a loop.
 
 use std::time::Duration;
 
-/// What became of a loop so far.
+/// State of a loop so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopStatus {
-    /// A stream is open.
+    /// True while a stream is open.
     pub is_open: bool,
-    /// How often the loop came back.
+    /// Times that the loop reconnected.
     pub reconnected: u64,
-    /// How often its session was over by then, and another went on from its last answer: contacts have new ids, friction
-    /// and grips begin anew.
+    /// Reconnections after the session was over, so that a new one continued from its last answer: contacts have new
+    /// ids, friction and grips start again.
     pub sessions_lost: u64,
-    /// Ticks that never left, because the transport did not keep up.
+    /// Ticks that were never sent, because the transport did not keep up.
     pub dropped: u64,
-    /// Since the newest answer came, or since the loop was opened. After 50 ms its force is not to be felt any more.
+    /// Time since the newest answer came, or since the loop was opened. After 50 ms its force must not be felt any
+    /// more.
     pub age: Duration,
 }

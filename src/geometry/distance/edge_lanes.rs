@@ -1,10 +1,10 @@
-//! A triangle's edges side by side: what the tests of a triangle pair read of each.
+//! Edges of a triangle in lanes, as the tests of a triangle pair read them.
 
 use glam::DVec3;
 
 use crate::geometry::four_lanes::{Four, FourLanes};
 
-/// Where each edge begins, and where it leads. The fourth is the first once more.
+/// Start and direction of each edge. The fourth lane repeats the first edge.
 #[derive(Clone, Copy)]
 pub(super) struct EdgeLanes<F> {
     pub(super) from: [F; 3],

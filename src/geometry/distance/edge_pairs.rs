@@ -1,7 +1,7 @@
-//! The closest points of the borders of two triangles: the nine pairs of their edges, three to a pass.
+//! Closest points of the borders of two triangles: the nine pairs of their edges, three to a pass.
 //!
-//! Each pair as [`closest_parameters`](super::segment_segment::closest_parameters) has it, to the last bit. Most of the
-//! time of a triangle pair goes to these.
+//! Each pair equals [`closest_parameters`](super::segment_segment::closest_parameters) to the last bit. Edge pairs take
+//! most of the time of a triangle pair.
 
 use glam::DVec3;
 
@@ -11,23 +11,24 @@ use crate::geometry::{
     tolerance::PARALLEL_SINE_SQUARED,
 };
 
-/// Two edges, edge k from vertex k to (k + 1) % 3, and where on them (0 to 1) their closest points are.
+/// Two edges, edge k from vertex k to (k + 1) % 3, and the parameters (0 to 1) of their closest points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ClosestEdges {
     pub(super) edges: [usize; 2],
     pub(super) at: [f64; 2],
 }
 
-/// Of one edge of A with each of B.
+/// Closest points of one edge of A with each edge of B.
 struct ClosestToEach<F> {
     s: F,
     t: F,
     gap_squared: F,
-    /// A bit for each that is parallel to it: there the rest says nothing.
+    /// Bit n: edge n of B is parallel to it, and lane n of the other fields means nothing.
     parallel: u32,
 }
 
-/// Of equally near pairs the first, by the edge of A and then that of B. `of_b`: the edges of `b`.
+/// Closest pair of edges; of equally near pairs the first, by the edge of A and then that of B. `of_b`: the edges of
+/// `b`.
 #[inline(always)]
 pub(super) fn closest_edges<L: FourLanes>(
     lanes: L,
@@ -43,12 +44,13 @@ pub(super) fn closest_edges<L: FourLanes>(
     if parallel != 0 {
         return with_parallel_ones(a, b, &found);
     }
-    // No branch asks which is nearest: nothing tells that ahead. The fourth lane is the first once more, and comes after it.
+    // Computed without branches, since the nearest pair is unpredictable. The fourth lane repeats the first, and comes
+    // after it.
     let [x, y, z] = [found[0].gap_squared, found[1].gap_squared, found[2].gap_squared];
     let [p, q, r, _] = x.lesser(y).lesser(z).numbers();
     let least = lanes.all(lesser(lesser(p, q), r));
     let equal = x.equal(least) | y.equal(least) << FOUR | z.equal(least) << (2 * FOUR);
-    // One is, unless coordinates are not finite.
+    // One pair is equal, unless coordinates are not finite.
     let first = equal.trailing_zeros() as usize % (3 * FOUR);
     let (i, j) = (first / FOUR, first % FOUR);
     ClosestEdges { edges: [i, j], at: [found[i].s.numbers()[j], found[i].t.numbers()[j]] }
@@ -82,7 +84,7 @@ fn closest_to_each<L: FourLanes>(
     ClosestToEach { s, t, gap_squared: dx * dx + dy * dy + dz * dz, parallel }
 }
 
-/// Of parallel edges the ends are looked at.
+/// Searches with parallel edges, whose ends are compared.
 #[cold]
 #[inline(never)]
 fn with_parallel_ones<F: Four>(
@@ -126,7 +128,7 @@ mod tests {
         oracle::random::Random,
     };
 
-    /// One pair after the other.
+    /// Tests one pair after the other.
     fn one_by_one(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestEdges {
         let mut best = (f64::INFINITY, ClosestEdges { edges: [0, 0], at: [0.0, 0.0] });
         for (i, j) in (0..9).map(|n| (n / 3, n % 3)) {
@@ -140,7 +142,7 @@ mod tests {
         best.1
     }
 
-    /// Of rounded corners many edges are parallel, without length, or equally near.
+    /// With rounded corners many edges are parallel, without length, or equally near.
     #[test]
     fn three_to_a_pass_are_as_one_by_one_to_the_last_bit() {
         let mut random = Random::new(20_260_723);

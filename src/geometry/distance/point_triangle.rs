@@ -1,4 +1,4 @@
-//! The closest point of a triangle, and the feature that it lies on.
+//! Closest point of a triangle, and the feature that it lies on.
 //!
 //! Ericson, Real-Time Collision Detection, 5.1.5: by the Voronoi region of the point.
 
@@ -9,7 +9,7 @@ use crate::geometry::tolerance::{SLIVER, UNITY_ROUNDING};
 /// A part of a triangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// One of the three vertices.
+    /// Vertex 0, 1 or 2.
     Vertex(u8),
     /// The edge from vertex k to vertex (k + 1) % 3.
     Edge(u8),
@@ -24,13 +24,13 @@ pub struct ClosestPoint {
     pub point: DVec3,
     /// Weights of the vertices; each in [0, 1], sum 1.
     pub barycentric: DVec3,
-    /// What the point lies on.
+    /// Feature that the point lies on.
     pub feature: Feature,
     /// Square metres.
     pub distance_squared: f64,
 }
 
-/// The point of triangle `[a, b, c]` nearest to `p`. Right for triangles without area too.
+/// Point of triangle `[a, b, c]` nearest to `p`. Also correct for triangles without area.
 pub fn closest_point(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
     let [a, b, c] = *triangle;
     let (ab, ac, ap) = (b - a, c - a, p - a);
@@ -39,10 +39,10 @@ pub fn closest_point(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
     if normal.length_squared() <= SLIVER * longest * longest {
         return closest_of_edges(p, triangle);
     }
-    // Areas of p with each edge, seen along the normal. Ericson has them as d1 d4 - d3 d2 and so on, which
-    // loses digits with the square of edge over height.
+    // Areas of p with each edge, seen along the normal. Ericson computes them as d1 d4 - d3 d2 and so on, which loses
+    // digits with the square of edge over height.
     let area = |edge: DVec3, to_p: DVec3| normal.dot(edge.cross(to_p));
-    // 5.1.5: vertices first, then edges, then what is left is the face; a region is left as soon as it is found.
+    // 5.1.5: vertices first, then edges; otherwise the region is the face. The search ends at the first region found.
     let (d1, d2) = (ab.dot(ap), ac.dot(ap));
     if d1 <= 0.0 && d2 <= 0.0 {
         return at(p, triangle, DVec3::X, Feature::Vertex(0));
@@ -73,7 +73,7 @@ pub fn closest_point(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
         return at(p, triangle, DVec3::new(0.0, 1.0 - s, s), Feature::Edge(1));
     }
     if va.min(vb).min(vc) <= 0.0 {
-        // Rounding: p projects to within it of an edge.
+        // Within rounding, p projects onto an edge.
         return closest_of_edges(p, triangle);
     }
     let scale = 1.0 / (va + vb + vc);
@@ -81,7 +81,8 @@ pub fn closest_point(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
     at(p, triangle, DVec3::new(1.0 - v - w, v, w), Feature::Face)
 }
 
-/// On the nearest of the three edges: a sliver's interior is nowhere farther from them than half its height.
+/// Closest point on the nearest of the three edges: a sliver's interior is nowhere farther from them than half its
+/// height.
 fn closest_of_edges(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
     let edge = |k: usize| {
         let (a, b) = (triangle[k], triangle[(k + 1) % 3]);
@@ -97,13 +98,13 @@ fn closest_of_edges(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
         at(p, triangle, DVec3::from_array(weights), feature)
     };
     let nearer = |a: ClosestPoint, b: ClosestPoint| {
-        // Of equally near edges the first, so that a tie has the same feature each time.
+        // The first of equally near edges wins, so that a tie has an identical feature each time.
         if b.distance_squared < a.distance_squared { b } else { a }
     };
     nearer(nearer(edge(0), edge(1)), edge(2))
 }
 
-/// Where on the segment from `a` (0) to `b` (1) the nearest point to `p` is.
+/// Parameter, from `a` (0) to `b` (1), of the point of the segment nearest to `p`.
 pub fn nearest_on_segment(p: DVec3, a: DVec3, b: DVec3) -> f64 {
     let ab = b - a;
     let length_squared = ab.length_squared();
@@ -112,7 +113,7 @@ pub fn nearest_on_segment(p: DVec3, a: DVec3, b: DVec3) -> f64 {
 
 fn at(p: DVec3, [a, b, c]: &[DVec3; 3], barycentric: DVec3, feature: Feature) -> ClosestPoint {
     debug_assert!((barycentric.element_sum() - 1.0).abs() <= UNITY_ROUNDING, "{barycentric}");
-    // From the weights and not along an edge: point and weights then agree to the bit.
+    // Computed from the weights and not along an edge: point and weights then agree to the bit.
     let point = *a * barycentric.x + *b * barycentric.y + *c * barycentric.z;
     ClosestPoint { point, barycentric, feature, distance_squared: p.distance_squared(point) }
 }
@@ -123,7 +124,7 @@ mod tests {
 
     const T: [DVec3; 3] = [DVec3::ZERO, DVec3::new(2.0, 0.0, 0.0), DVec3::new(0.0, 1.0, 0.0)];
 
-    /// All orders of the vertices reach each feature, and the same point.
+    /// All orders of the vertices reach each feature, with an identical point.
     #[test]
     fn every_feature_in_every_order() {
         let cases = [
@@ -155,7 +156,7 @@ mod tests {
         }
     }
 
-    /// A point on a thin triangle is found to lie on it, to rounding times edge over height.
+    /// A point on a thin triangle is found on it, to rounding times edge over height.
     #[test]
     fn on_a_thin_triangle() {
         for height in [1e-2, 1e-4, 2e-6] {

@@ -1,7 +1,7 @@
-//! Lower bounds of the distances from a point to eight triangles, side by side.
+//! Lower bounds of the distances from a point to eight triangles, in lanes.
 //!
-//! In `f32`, so that one pass serves eight; each bound is lessened by all that rounding can do. A search
-//! computes in `f64` only where the bound does not decide.
+//! Computed in `f32`, so that one pass serves eight; each bound is lessened by the largest possible rounding error. A
+//! search computes in `f64` only if the bound does not decide.
 
 use glam::{DVec3, Vec3};
 
@@ -12,7 +12,7 @@ use crate::geometry::{
     tolerance::SINGLE_DISTANCE_ROUNDING as ROUNDING,
 };
 
-/// Eight triangles, a corner's coordinate side by side.
+/// Eight triangles; each coordinate of a corner has a lane for each triangle.
 #[derive(Clone, Debug)]
 pub struct TriangleLanes {
     corners: [[[f32; LANES]; 3]; 3],
@@ -20,7 +20,7 @@ pub struct TriangleLanes {
 }
 
 impl TriangleLanes {
-    /// Up to eight triangles.
+    /// Stores up to eight triangles.
     #[inline(always)]
     pub fn new(triangles: impl ExactSizeIterator<Item = [Vec3; 3]>) -> TriangleLanes {
         let mut lanes = TriangleLanes { corners: [[[0.0; LANES]; 3]; 3], len: triangles.len() };
@@ -33,11 +33,11 @@ impl TriangleLanes {
         lanes
     }
 
-    /// No triangle is nearer to `p` than this, metres; infinite in lanes without a triangle.
+    /// Lower bounds of the distances of the triangles to `p`, metres; infinite in lanes without a triangle.
     pub fn distances_below(&self, p: DVec3) -> [f32; LANES] {
         #[cfg(target_arch = "x86_64")]
         if are_wide() {
-            // SAFETY: lanes are wide only where the processor has AVX2.
+            // SAFETY: lanes are wide only if the processor has AVX2.
             return unsafe { self.distances_below_wide(p) };
         }
         self.distances_below_by(p)
@@ -52,7 +52,7 @@ impl TriangleLanes {
     #[inline(always)]
     fn distances_below_by(&self, p: DVec3) -> [f32; LANES] {
         let at = p.as_vec3();
-        // The point itself is rounded to f32; what that moves it is taken off each bound.
+        // The point itself is rounded to f32; the resulting shift is subtracted from each bound.
         let moved = at.as_dvec3().distance(p) as f32;
         let [a, b, c] = &self.corners;
         let mut below = [f32::INFINITY; LANES];
@@ -67,7 +67,7 @@ impl TriangleLanes {
     }
 }
 
-/// Of a triangle from the origin; without branches, so that lanes go side by side.
+/// Lower bound of a triangle's distance from the origin; without branches, so that the lanes vectorise.
 #[inline(always)]
 fn distance_below(a: Vec3, b: Vec3, c: Vec3) -> f32 {
     let (ab, bc, ca) = (minus(b, a), minus(c, b), minus(a, c));
@@ -78,22 +78,22 @@ fn distance_below(a: Vec3, b: Vec3, c: Vec3) -> f32 {
     let edges = dot(on_edges, on_edges).sqrt();
     let to_edges = edges - ROUNDING * far;
     let normal = cross(ab, bc);
-    // With u = 2^-24, corners are off by u of the farthest's distance f, edges by u (2 f + l), l being the longest, the
-    // normal n by 6 u l (f + l), and a point q of an edge by u (4 f + 3 l).
+    // With u = 2^-24, corners are off by u of the farthest corner's distance f, edges by u (2 f + l), l being the
+    // longest, the normal n by 6 u l (f + l), and a point q of an edge by u (4 f + 3 l).
     let long = long_squared.sqrt();
     let of_normal = long * (far + long);
-    // Where the foot on the plane may be inside; the plane is never farther than the triangle. Doubt goes to inside: the
+    // The foot on the plane may be inside; the plane is never farther than the triangle. Doubt counts as inside: the
     // plane's distance is the lower one.
     let may_be_in = |b: Vec3, c: Vec3| {
         let area = cross(b, c);
-        // The area w is off by 5 u f^2, and the product by 3 u |n| |w|. One bound of all, u l^2 f^2, would let planes
-        // answer for a shaft's long facets: lists were then read by twelve exact distances instead of two.
+        // The area w is off by 5 u f^2, and the product by 3 u |n| |w|. One bound for all terms, u l^2 f^2, would let
+        // planes answer for a shaft's long facets: lists were then read by twelve exact distances instead of two.
         let error =
             of_normal * (taxicab(area) + ROUNDING * far_squared) + far_squared * taxicab(normal);
         dot(normal, area) >= -(ROUNDING * error + f32::MIN_POSITIVE)
     };
     let inside = may_be_in(b, c) & may_be_in(c, a) & may_be_in(a, b);
-    // From the nearest point of the edges on: seen from a corner 0.1 m away, rounding takes all of a height of 0.1 mm.
+    // Measured from the nearest point of the edges: from a corner 0.1 m away, rounding takes all of a height of 0.1 mm.
     let long_normal = dot(normal, normal).sqrt();
     let slack = ROUNDING * (of_normal * edges + long_normal * (far + long));
     let height = greater(dot(normal, on_edges).abs() - slack, 0.0);
@@ -101,22 +101,22 @@ fn distance_below(a: Vec3, b: Vec3, c: Vec3) -> f32 {
     if inside { lesser(to_plane, to_edges) } else { to_edges }
 }
 
-/// No less than its length.
+/// An upper bound of the vector's length.
 #[inline(always)]
 fn taxicab(v: Vec3) -> f32 {
     v.x.abs() + v.y.abs() + v.z.abs()
 }
 
-/// The point nearest to the origin of the segment that begins at `a`.
+/// Point of the segment from `a` nearest to the origin.
 #[inline(always)]
 pub(super) fn on_segment(a: Vec3, along: Vec3) -> Vec3 {
-    // The least normal number keeps an edge without length from dividing by zero.
+    // The least normal number prevents a division by zero for an edge without length.
     let s = -dot(a, along) / greater(dot(along, along), f32::MIN_POSITIVE);
     let s = lesser(greater(s, 0.0), 1.0);
     Vec3::new(a.x + along.x * s, a.y + along.y * s, a.z + along.z * s)
 }
 
-/// The one nearer to the origin.
+/// The point nearer to the origin.
 #[inline(always)]
 pub(super) fn nearer(a: Vec3, b: Vec3) -> Vec3 {
     if dot(a, a) < dot(b, b) { a } else { b }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::{geometry::distance::point_triangle::closest_point, oracle::Random};
 
-    /// Against the distance in `f64`: triangles of all sizes and shapes, points on and about them.
+    /// Compared with the distance in `f64`: triangles of all sizes and shapes, points on and near them.
     #[test]
     fn never_above_the_distance_and_seldom_far_below() {
         let seed = 11;
@@ -167,11 +167,11 @@ mod tests {
                 loose += usize::from(below < truth * 0.99 - 1e-6 * place.length());
             }
         }
-        // Slivers and triangles of a few units in the last place have bounds that tell little.
+        // Slivers and triangles of a few units in the last place have loose bounds.
         assert!(loose < all / 4, "{loose} of {all}");
     }
 
-    /// In and about a long thin shaft few of its facets may be nearest by their bounds, as few are.
+    /// In and near a long thin shaft few of its facets may be nearest by their bounds, as few are.
     #[test]
     fn facets_of_a_shaft_are_told_apart() {
         let seed = 12;
@@ -203,8 +203,8 @@ mod tests {
                 wanted += below.iter().filter(|d| f64::from(**d) <= nearest).count();
             }
         }
-        // One facet, or two where an edge is nearest, and what is as near to rounding. By one bound of all rounding it
-        // was sixteen.
+        // One facet, or two if an edge is nearest, and facets that are equally near to rounding. With one bound for all
+        // rounding it was sixteen.
         assert!(wanted < 3 * ROUNDS, "{wanted} in {ROUNDS} rounds");
     }
 }

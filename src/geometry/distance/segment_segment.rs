@@ -1,11 +1,11 @@
-//! The closest points of two segments.
+//! Closest points of two segments.
 
 use glam::DVec3;
 
 use super::point_triangle::nearest_on_segment;
 use crate::geometry::tolerance::PARALLEL_SINE_SQUARED;
 
-/// Where on segments `a0 a1` and `b0 b1` (0 to 1 on each) their closest points are. Right for parallel
+/// Parameters (0 to 1 on each) of the closest points of segments `a0 a1` and `b0 b1`. Also correct for parallel
 /// segments and for segments without length.
 pub fn closest_parameters(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> (f64, f64) {
     let (u, v, w) = (a1 - a0, b1 - b0, a0 - b0);
@@ -15,15 +15,15 @@ pub fn closest_parameters(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> (f64, f
         return closest_of_ends(a0, a1, b0, b1);
     }
     let (uw, vw) = (u.dot(w), v.dot(w));
-    // Clamped, then the best t for that s, then the best s for that t: the last step mends what the first clamping
-    // broke.
+    // Clamped, then the best t for that s, then the best s for that t: the last step corrects the error of the first
+    // clamping.
     let s = ((uv * vw - vv * uw) / determinant).clamp(0.0, 1.0);
-    // Neither has no length: the determinant would be 0.
+    // Both segments have a length: the determinant would be 0 otherwise.
     let t = ((uv * s + vw) / vv).clamp(0.0, 1.0);
     (((uv * t - uw) / uu).clamp(0.0, 1.0), t)
 }
 
-/// One of the closest pairs of parallel segments has an end in it.
+/// Closest pair of parallel segments that contains an end: one always does.
 pub(super) fn closest_of_ends(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> (f64, f64) {
     let candidates = [
         (0.0, nearest_on_segment(a0, b0, b1)),

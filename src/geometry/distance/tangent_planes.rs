@@ -1,4 +1,4 @@
-//! Lower bounds of the distances to eight triangles that hold for every point: tangents, side by side.
+//! Lower bounds of the distances to eight triangles that hold for every point: tangents, in lanes.
 //!
 //! For a vector g no longer than 1 and a triangle T with corners v_k
 //!
@@ -8,7 +8,7 @@
 //!
 //! because for any y of T |p - y| >= g.(p - y), and g.y is at most that of some corner. The distance to a triangle is
 //! convex: with g the unit vector that leads from T's closest point to a point q, (1) is exact at q and the tangent
-//! there. A point that moves a little is bounded by three multiplications, while T stays where it is.
+//! there. Bounding a point that moves a little takes three multiplications, while T stays fixed.
 
 use glam::{DVec3, Vec3};
 
@@ -18,23 +18,23 @@ use crate::geometry::{
     tolerance::{SINGLE_DISTANCE_ROUNDING as ROUNDING, SINGLE_NORMAL_SQUARED_MIN},
 };
 
-/// The tangents of up to eight triangles, seen from a common origin. NaN, which is within no limit, in unused lanes.
+/// Tangents of up to eight triangles, relative to a common origin. NaN, which is within no limit, in unused lanes.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
 pub struct TangentPlanes {
-    /// g, an axis side by side.
+    /// g: a row of lanes for each axis.
     along: [[f32; LANES]; 3],
-    /// The bound at the origin: -max_k g.v_k, lessened by all that rounding can do.
+    /// Bound at the origin: -max_k g.v_k, lessened by the largest possible rounding error.
     offset: [f32; LANES],
 }
 
 impl TangentPlanes {
-    /// Of no triangle.
+    /// Tangents of no triangle.
     pub const NONE: TangentPlanes =
         TangentPlanes { along: [[0.0; LANES]; 3], offset: [f32::NAN; LANES] };
 
-    /// The tangents at the origin, which is `at` with each coordinate off by at most `slack`: corner by corner and
-    /// axis by axis, NaN in unused lanes. Coordinates are finite, and so are their squares.
+    /// Tangents at the origin, which is `at` with each coordinate off by at most `slack`. `corners` is indexed by
+    /// corner, axis and lane, with NaN in unused lanes. Coordinates are finite, and so are their squares.
     #[inline(always)]
     pub fn towards(corners: &[[[f32; LANES]; 3]; 3], at: Vec3, slack: f32) -> TangentPlanes {
         let [a, b, c] = corners;
@@ -52,13 +52,13 @@ impl TangentPlanes {
         planes
     }
 
-    /// The bound at the origin, metres.
+    /// Bound at the origin, metres.
     #[inline(always)]
     pub fn at_origin(&self, lane: usize) -> f32 {
         self.offset[lane]
     }
 
-    /// The bounds at `p`, seen from the origin. Too large by at most [`SINGLE_DISTANCE_ROUNDING`](ROUNDING) of themselves
+    /// Bounds at `p`, relative to the origin. Too large by at most [`SINGLE_DISTANCE_ROUNDING`](ROUNDING) of themselves
     /// and of the coordinates of `p` together: `p` was rounded to `f32`, and products and sums lose some 8 units more.
     #[inline(always)]
     pub fn below(&self, p: Vec3) -> [f32; LANES] {
@@ -71,7 +71,7 @@ impl TangentPlanes {
         below
     }
 
-    /// Takes one lane of others with the same origin.
+    /// Copies one lane of tangents with an identical origin.
     #[inline(always)]
     pub fn copy_lane(&mut self, lane: usize, from: &TangentPlanes, from_lane: usize) {
         for (to, from) in self.along.iter_mut().zip(&from.along) {
@@ -80,14 +80,14 @@ impl TangentPlanes {
         self.offset[lane] = from.offset[from_lane];
     }
 
-    /// The tangent of a lane where the unit vector from the triangle to the point is `away`. The corners are seen from
-    /// the origin.
+    /// Sets the tangent of a lane; `away` is the unit vector from the triangle to the point. The corners are relative
+    /// to the origin.
     pub fn replant(&mut self, lane: usize, away: DVec3, corners: &[DVec3; 3]) {
-        // Shrunk, because rounding may make it too long by a unit of 2^-24.
+        // Shortened, because rounding may make it too long by a unit of 2^-24.
         let along = (away * f64::from(1.0 - ROUNDING)).as_vec3();
         let support = corners.map(|v| along.as_dvec3().dot(v));
         let far = corners.iter().fold(0.0, |far: f64, v| far.max(v.length()));
-        // The corners were rounded to 2^-53 of their distance, and the bound is to 2^-24 of no more than that.
+        // The corners were rounded to 2^-53 of their distance, and the bound is rounded to 2^-24 of no more than that.
         let bound = -support[0].max(support[1]).max(support[2]) - f64::from(ROUNDING) * far;
         for (axis, along) in self.along.iter_mut().zip(along.to_array()) {
             axis[lane] = along;
@@ -96,7 +96,8 @@ impl TangentPlanes {
     }
 }
 
-/// g and the bound at the origin of a triangle seen from about there; without branches, so that lanes go side by side.
+/// Computes g and the bound at the origin for a triangle near the origin; without branches, so that the lanes
+/// vectorise.
 #[inline(always)]
 fn tangent([a, b, c]: [Vec3; 3], slack: f32) -> (Vec3, f32) {
     let (ab, bc, ca) = (minus(b, a), minus(c, b), minus(a, c));
@@ -108,7 +109,7 @@ fn tangent([a, b, c]: [Vec3; 3], slack: f32) -> (Vec3, f32) {
     let least_area = lesser(lesser(areas[0], areas[1]), areas[2]);
     let is_foot = least_area >= 0.0 && normal_squared > SINGLE_NORMAL_SQUARED_MIN;
     let foot = times(normal, dot(normal, a) / normal_squared);
-    // The closest point, or a point near it where rounding decides: the bound is then a little lower, and as true.
+    // The closest point, or a point near it if rounding decides: the bound is then a little lower, and still true.
     let closest = if is_foot { foot } else { on_edges };
     let length_squared = dot(closest, closest);
     // Normalising is off by 8 units of 2^-24, of which the factor takes away 64: |g| <= 1. A g of zero bounds nothing,
@@ -141,7 +142,7 @@ mod tests {
         oracle::{Random, triangle_cloud::TriangleCloud},
     };
 
-    /// The bound holds at a point, seen from the origin.
+    /// Asserts that the bound holds at a point, relative to the origin.
     fn assert_below(planes: &TangentPlanes, lane: usize, p: DVec3, truth: f64, about: &str) {
         let x = p.as_vec3();
         let below = f64::from(planes.below(x)[lane]);
@@ -149,8 +150,8 @@ mod tests {
         assert!(below <= truth + rounding, "{about}: {below}, in truth {truth}, at {p}");
     }
 
-    /// Triangles of all sizes and shapes, points on and about them, against the distance in `f64`: at the origin, near
-    /// it and far from it, and after a tangent was taken elsewhere.
+    /// Triangles of all sizes and shapes, and points on and near them, compared with the distance in `f64`: at the
+    /// origin, near it and far from it, and after the tangent was replaced by that at another point.
     #[test]
     fn never_above_the_distance_and_tight_where_they_touch() {
         let seed = 14;
@@ -176,7 +177,7 @@ mod tests {
             let slack = reach as f32 * BOX_DISTANCE_SLACK;
             let mut planes = TangentPlanes::towards(&corners, p.as_vec3(), slack);
             assert!((n..LANES).all(|lane| planes.at_origin(lane).is_nan()));
-            // From far away rounding decides whether the foot is inside.
+            // At a large distance, rounding decides whether the foot is inside.
             let is_plain = size > 1e-4 && flatness == 1.0 && p.distance(place) < 100.0 * size;
             for (lane, triangle) in triangles.iter().enumerate() {
                 let triangle = &triangle.map(Vec3::as_dvec3);
@@ -193,9 +194,9 @@ mod tests {
                 }
                 let is_loose = |planes: &TangentPlanes, at: DVec3| {
                     let below = f64::from(planes.below((at - p).as_vec3())[lane]);
-                    // What is taken off: no corner is farther from the origin than 12 sizes and the distance, the sum of
-                    // its coordinates is at most 1.8 times that, the length of g is less by as much, and the slack is a
-                    // quarter of the reach.
+                    // Amount subtracted: no corner is farther from the origin than 12 sizes and the distance, the sum
+                    // of its coordinates is at most 1.8 times that, the length of g is less by as much, and the slack
+                    // is a quarter of the reach.
                     let taken = f64::from(ROUNDING) * (3.0 * truth(at) + 22.0 * size + reach);
                     usize::from(is_plain && below < truth(at) - taken)
                 };

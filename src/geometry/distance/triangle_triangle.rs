@@ -18,35 +18,36 @@ use crate::geometry::{
 /// The closest points of triangles A and B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClosestPair {
-    /// On A.
+    /// Closest point on A.
     pub on_a: DVec3,
     /// Weights of A's vertices.
     pub barycentric_a: DVec3,
-    /// On B.
+    /// Closest point on B.
     pub on_b: DVec3,
     /// Weights of B's vertices.
     pub barycentric_b: DVec3,
-    /// Square metres; 0 when they cross.
+    /// Square metres; 0 if the triangles cross.
     pub distance_squared: f64,
 }
 
 impl ClosestPair {
-    /// Unit, from A to B; `None` where they cross, although rounding parts the two points there.
+    /// Unit vector from A to B; `None` if they cross, although rounding separates the two points there.
     pub fn direction(&self) -> Option<DVec3> {
         if self.distance_squared == 0.0 { None } else { direction(self.on_b - self.on_a) }
     }
 }
 
-/// The closest points of two triangles: of a vertex of one and the face of the other, or of two edges, unless an
-/// edge of one crosses the other's face.
+/// Closest points of two triangles: of a vertex of one and the face of the other, or of two edges, unless an edge of
+/// one crosses the other's face.
 pub fn closest_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
     closest_pair_or_bound(a, b, f64::INFINITY).expect("no limit")
 }
 
-/// The same, unless the plane of one triangle tells that they are farther apart than `limit`, square metres.
+/// As [`closest_pair`], unless the plane of one triangle proves that they are farther apart than `limit`, square
+/// metres.
 ///
 /// # Errors
-/// They are farther apart; the square of the distance that the planes tell, square metres, which is more than `limit`.
+/// Returns the squared distance proved by the planes, square metres, which is more than `limit`.
 pub fn closest_pair_or_bound(
     a: &[DVec3; 3],
     b: &[DVec3; 3],
@@ -54,13 +55,13 @@ pub fn closest_pair_or_bound(
 ) -> Result<ClosestPair, f64> {
     #[cfg(target_arch = "x86_64")]
     if let Some(lanes) = Wide::here() {
-        // SAFETY: lanes are wide only where the processor has AVX2.
+        // SAFETY: lanes are wide only if the processor has AVX2.
         return unsafe { wide(lanes, a, b, limit) };
     }
     by(Portable, a, b, limit)
 }
 
-/// [`by`], four lanes to an instruction.
+/// As [`by`], with four lanes to an instruction.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn wide(lanes: Wide, a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Result<ClosestPair, f64> {
@@ -74,7 +75,8 @@ fn by<L: FourLanes>(
     b: &[DVec3; 3],
     limit: f64,
 ) -> Result<ClosestPair, f64> {
-    // Two planes first: most pairs that a search meets are farther apart than its limit, and six heights tell.
+    // Both planes come first: most pairs that a search meets are farther apart than its limit, and six heights prove
+    // that.
     let (of_a, of_b) = (EdgeLanes::of(lanes, a), EdgeLanes::of(lanes, b));
     let (over_b, over_a) = (Heights::of(lanes, &of_a, b), Heights::of(lanes, &of_b, a));
     let bound = over_b.bound_squared().max(over_a.bound_squared());
@@ -91,12 +93,11 @@ fn by<L: FourLanes>(
         over = Some((weights, DVec3::AXES[k], over_a.thin));
     }
     let over = over.map(|(of_a, of_b, thin)| (pair_of(a, of_a, b, of_b), thin));
-    // A vertex over the inside of a face that is not thin is the closest pair for certain, and saves nine edge
-    // pairs.
+    // A vertex over the inside of a face that is not thin is certainly in the closest pair, and saves nine edge pairs.
     if let Some((pair, false)) = over {
         return Ok(pair);
     }
-    // Without a vertex over a face the closest points are on two edges.
+    // The closest points are on two edges if no vertex is over a face.
     let ClosestEdges { edges: [i, j], at: [s, t] } = closest_edges(lanes, a, (b, &of_b));
     let edges = pair_of(a, on_edge(i, s), b, on_edge(j, t));
     if let Some((pair, _)) = over.filter(|(f, _)| f.distance_squared < edges.distance_squared) {
@@ -111,15 +112,15 @@ fn by<L: FourLanes>(
 struct Heights {
     normal: DVec3,
     normal_squared: f64,
-    /// The plane's triangle is so thin that its normal tells little.
+    /// The plane's triangle is so thin that its normal is unreliable.
     thin: bool,
-    /// The vertex nearest to the plane, and its height, when all are strictly on one side of it, as far as rounding lets
-    /// tell: where it does not, the distances are 0 to rounding.
+    /// The vertex nearest to the plane, and its height, if all are strictly on one side of it within rounding;
+    /// otherwise the distances are 0 to rounding.
     lowest: Option<(usize, f64)>,
 }
 
 impl Heights {
-    /// `vertices`: a triangle, where its edges begin.
+    /// `vertices`: a triangle, as the starts of its edges.
     #[inline(always)]
     fn of<L: FourLanes>(lanes: L, vertices: &EdgeLanes<L::Four>, plane: &[DVec3; 3]) -> Heights {
         let (e1, e2) = (plane[1] - plane[0], plane[2] - plane[0]);
@@ -140,8 +141,8 @@ impl Heights {
         }
     }
 
-    /// The vertex that is nearest to the inside of the plane's triangle, when one is: only the lowest of those on
-    /// one side can be. As nothing is nearer to the plane, no points of the two are nearer to each other.
+    /// The vertex nearest to the inside of the plane's triangle, if one is over it: only the lowest of those on one
+    /// side can be. As nothing is nearer to the plane, no points of the two are nearer to each other.
     #[inline(always)]
     fn over_face<L: FourLanes>(
         &self,
@@ -150,7 +151,8 @@ impl Heights {
         (plane, edges): (&[DVec3; 3], &EdgeLanes<L::Four>),
     ) -> Option<(usize, DVec3)> {
         let (k, _) = self.lowest?;
-        // Most are not: an edge's area with the vertex, seen along the normal, tells that as `closest_point` has it.
+        // Most vertices are not over it: an edge's area with the vertex, seen along the normal, shows that as in
+        // `closest_point`.
         let p = vertices[k];
         let ([fx, fy, fz], [x, y, z]) = (edges.from, edges.along);
         let (px, py, pz) = (lanes.all(p.x) - fx, lanes.all(p.y) - fy, lanes.all(p.z) - fz);
@@ -164,7 +166,7 @@ impl Heights {
         (c.feature == Feature::Face).then_some((k, c.barycentric))
     }
 
-    /// No vertex is nearer to the plane than the root of this, square metres; 0 where the plane tells nothing.
+    /// Squared lower bound of the vertices' distance to the plane, square metres; 0 if the plane bounds nothing.
     #[inline(always)]
     fn bound_squared(&self) -> f64 {
         let Some((_, height)) = self.lowest.filter(|_| !self.thin) else { return 0.0 };
@@ -175,7 +177,7 @@ impl Heights {
 /// A bit for each lane.
 const ALL: u32 = (1 << FOUR) - 1;
 
-/// The lowest of three heights of one sign.
+/// The lowest of three heights of equal sign.
 #[inline(always)]
 fn lowest([x, y, z, _]: [f64; FOUR]) -> (usize, f64) {
     let (y_or_x, k) = if y.abs() < x.abs() { (y, 1) } else { (x, 0) };
@@ -193,7 +195,7 @@ fn pair_of(a: &[DVec3; 3], wa: DVec3, b: &[DVec3; 3], wb: DVec3) -> ClosestPair 
     ClosestPair { on_a, barycentric_a: wa, on_b, barycentric_b: wb, distance_squared }
 }
 
-/// Where an edge of one triangle crosses the other.
+/// Point at which an edge of one triangle crosses the other.
 #[inline(never)]
 fn crossing_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> Option<ClosestPair> {
     let at = |pair: ClosestPair| ClosestPair { distance_squared: 0.0, ..pair };
@@ -208,12 +210,12 @@ fn crossing_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> Option<ClosestPair> {
     None
 }
 
-/// Where segment `p q` crosses the triangle's inside: (0 to 1 along it, weights). Touching a border is
-/// left to the distances, which are 0 to rounding there.
+/// Crossing of segment `p q` with the triangle's inside: (0 to 1 along it, weights). Touching a border is left to the
+/// distances, which are 0 to rounding there.
 fn crossing(p: DVec3, q: DVec3, triangle: &[DVec3; 3]) -> Option<(f64, DVec3)> {
     let [a, b, c] = triangle.map(|v| v - p);
     let d = q - p;
-    // Volumes of the line with each edge; all of one sign when the line passes inside.
+    // Volumes of the line with each edge; all have one sign if the line passes inside.
     let w = DVec3::new(d.dot(b.cross(c)), d.dot(c.cross(a)), d.dot(a.cross(b)));
     // Strictly inside: a border is left to the distances, which are 0 to rounding there.
     if !(w.min_element() > 0.0 || w.max_element() < 0.0) {
@@ -260,7 +262,7 @@ mod tests {
         assert!(parted > 0, "rounding parted no points");
     }
 
-    /// Of rounded corners many edges are parallel, without length, or equally near, and many triangles cross.
+    /// With rounded corners many edges are parallel, without length, or equally near, and many triangles cross.
     #[test]
     fn wide_lanes_find_the_same_to_the_last_bit() {
         let mut random = Random::new(20_261_126);

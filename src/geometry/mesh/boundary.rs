@@ -1,10 +1,11 @@
-//! The boundary of an open surface: about it, and nowhere else, inside turns to outside without a triangle between.
+//! Boundary of an open surface: near it, and nowhere else, inside turns to outside without a triangle between.
 //!
-//! There a signed distance is not 1-Lipschitz and nothing proved by that holds. The winding number says where: its
-//! fractional part is a smooth function of the point and depends on the boundary alone (Ampere: a surface with the
-//! same boundary differs by whole numbers). Two bounds on it are at hand, and the lesser holds. From a point to
-//! infinity it changes by at most the integral of its gradient, which is the boundary's line integral of
-//! 1 / (4 pi distance). And it is the winding number of any cap over the boundary, which the cap's area bounds.
+//! Near the boundary a signed distance is not 1-Lipschitz, and no proof that assumes it holds. The winding number gives
+//! the region: its fractional part is a smooth function of the point and depends on the boundary alone (Ampere: a
+//! surface with an identical boundary differs by whole numbers). Two bounds on it are computed, and the lesser holds.
+//! From a point to infinity it changes by at most the integral of its gradient, which is the boundary's line integral
+//! of 1 / (4 pi distance). The fractional part is also the winding number of any cap over the boundary, which the cap's
+//! area bounds.
 
 use std::{collections::BTreeMap, f64::consts::PI};
 
@@ -16,44 +17,44 @@ use crate::geometry::{Aabb, TriangleMesh, tolerance::SAME_BORDER};
 /// The edges that triangles traverse more often in one direction than in the other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Boundary {
-    /// From and to, as often as one direction has more; closed loops, one after another.
+    /// Start and end vertex, repeated by the excess of one direction; closed loops, one after another.
     edges: Vec<[u32; 2]>,
-    /// The loops, or all of them as one where there are many.
+    /// The loops, or a single piece for all of them if there are many.
     loops: Vec<Piece>,
-    /// The same in shorter pieces.
+    /// The edges of all loops in shorter pieces.
     runs: Vec<Piece>,
     cap: Cap,
-    /// Its vertices, ascending.
+    /// Vertices of the boundary, ascending.
     vertices: Vec<u32>,
 }
 
-/// Edges that follow each other in the boundary.
+/// Consecutive edges of the boundary.
 #[derive(Clone, Debug, PartialEq)]
 struct Piece {
-    /// One after its last edge.
+    /// Exclusive end of its edges.
     end: usize,
     bounds: Aabb,
-    /// Metres.
+    /// Total length of its edges, metres.
     length: f64,
 }
 
-/// Loops that are told apart at most.
+/// Maximum number of loops that are bounded separately.
 const LOOPS_MAX: usize = 32;
-/// Edges of a run, unless there would be more runs than this.
+/// Edges of a run, unless there would be more runs than `RUNS_MAX`.
 const RUN: usize = 4;
 const RUNS_MAX: usize = 256;
-/// Edges that are compared with one of another boundary at most: a soup may have any number of them side by side.
+/// Maximum number of edges compared with an edge of another boundary: a soup may have any number of adjacent edges.
 const BESIDE_MAX: usize = 64;
-/// Inside is where the winding number is above a half; as near to a whole number as this leaves no doubt.
+/// Distance from a whole number up to which the side is certain: inside is where the winding number is above a half.
 const DECIDED: f64 = 0.25;
 
 impl Boundary {
-    /// Of a mesh as it is.
+    /// Boundary of a mesh in its current state.
     pub fn of(mesh: &TriangleMesh) -> Boundary {
         Boundary::through(mesh, open_edges(mesh, 0..mesh.positions().len() as u32))
     }
 
-    /// After triangles came and went at `vertices`, ascending: elsewhere it is what it was.
+    /// Boundary after triangles were added and removed at `vertices`, ascending; unchanged elsewhere.
     pub fn edited(&self, mesh: &TriangleMesh, vertices: &[u32]) -> Boundary {
         let is_elsewhere = |[a, b]: &[u32; 2]| vertices.binary_search(a.min(b)).is_err();
         let elsewhere = self.edges.iter().copied().filter(is_elsewhere);
@@ -67,10 +68,10 @@ impl Boundary {
         vertices.sort_unstable();
         vertices.dedup();
         let starts = std::iter::once(0).chain(ends.iter().copied());
-        // Boundary loops and cap are made anew after a cut, in what the boundary is long; elsewhere nothing is
-        // looked at.
+        // After a cut, boundary loops and cap are rebuilt in time proportional to the boundary's length; the rest of
+        // the mesh is not visited.
         let cap = Cap::over(mesh, starts.zip(&ends).map(|(start, end)| &edges[start..*end]));
-        // Many small holes are looked at as one: a bound for each would cost more than it tells.
+        // Many small holes are bounded together: a bound for each would cost more than it gains.
         if ends.len() > LOOPS_MAX {
             ends = vec![edges.len()];
         }
@@ -82,16 +83,16 @@ impl Boundary {
         boundary
     }
 
-    /// Follows some vertices that have moved.
+    /// Updates the geometry after some vertices have moved.
     pub fn follow_some(&mut self, mesh: &TriangleMesh, moved: &[u32]) {
         let is_on = |v: &u32| self.has_vertex(*v);
         if moved.len() >= self.vertices.len() || moved.iter().any(is_on) {
-            // More vertices than the boundary has: to look for them costs more than to follow.
+            // More vertices moved than the boundary has: searching them costs more than following.
             self.follow(mesh);
         }
     }
 
-    /// Follows all vertices to where they are now.
+    /// Updates the geometry to the current positions of all vertices.
     pub fn follow(&mut self, mesh: &TriangleMesh) {
         self.cap.follow(mesh);
         for pieces in [&mut self.loops, &mut self.runs] {
@@ -106,23 +107,24 @@ impl Boundary {
         }
     }
 
-    /// Nothing is open.
+    /// Returns true if the surface has no boundary.
     pub fn is_empty(&self) -> bool {
         self.edges.is_empty()
     }
 
-    /// Whether a vertex is on it.
+    /// Returns true if a vertex is on the boundary.
     pub fn has_vertex(&self, v: u32) -> bool {
         self.vertices.binary_search(&v).is_ok()
     }
 
-    /// The surface that closes it.
+    /// The cap that closes the surface.
     pub fn cap(&self) -> &Cap {
         &self.cap
     }
 
-    /// An edge lies on an edge of another boundary that runs the other way, or is as near to it as [`SAME_BORDER`] says:
-    /// two surfaces border on each other there. O(n log n) in the edges of both, and in the loops where they are apart.
+    /// Returns true if an edge lies on an edge of another boundary that runs the other way, or within [`SAME_BORDER`]
+    /// of it: the two surfaces border on each other there. O(n log n) in the edges of both, and in the loops if they
+    /// are apart.
     pub fn lies_on(&self, mesh: &TriangleMesh, other: &Boundary, of_other: &TriangleMesh) -> bool {
         let bounds = |b: &Boundary| b.loops.iter().fold(Aabb::EMPTY, |all, l| all.union(&l.bounds));
         let (own, there) = (bounds(self), bounds(other));
@@ -144,27 +146,27 @@ impl Boundary {
         })
     }
 
-    /// False only when inside and outside are parted by triangles everywhere within `radius` metres of `p`.
+    /// Returns false only if triangles separate inside and outside everywhere within `radius` metres of `p`.
     pub fn is_near(&self, p: DVec3, radius: f64) -> bool {
         let off = |each: &Piece| each.length / each.distance(p, radius);
         debug_assert!(radius >= 0.0, "{radius} m about {p}");
         // Ampere: the winding number's fractional part is at most the line integral of 1 / (4 pi distance) along the
-        // boundary. The cap's bound is asked second, as it goes through a tree.
+        // boundary. The cap's bound is computed second, as it traverses a tree.
         let is_far = || self.loops.iter().map(off).sum::<f64>() <= 4.0 * PI * DECIDED;
         !self.loops.is_empty() && !is_far() && self.cap.winding_max(p, radius) > DECIDED
     }
 
-    /// The winding number changes by no more than this a metre within `radius` metres of `p`, but for whole numbers at
+    /// Upper bound of the winding number's change a metre within `radius` metres of `p`, except for whole numbers at
     /// triangles.
     pub fn gradient_bound(&self, p: DVec3, radius: f64) -> f64 {
         debug_assert!(radius >= 0.0, "{radius} m about {p}");
         let gradient_bound = |run: &Piece| run.length / run.distance(p, radius).powi(2);
         let of_boundary = self.runs.iter().map(gradient_bound).sum::<f64>() / (4.0 * PI);
-        // Near a long slit the cap is small and its bound the better one; near a round hole the boundary's is.
+        // Near a long slit the cap is small and gives the better bound; near a round hole the boundary does.
         of_boundary.min(self.cap.gradient_bound(p, radius))
     }
 
-    /// Checks that it is the mesh's, where that is now, and that the cap closes it. O(n).
+    /// Asserts that this is the mesh's boundary at its current positions, and that the cap closes it. O(n).
     pub fn assert_of(&self, mesh: &TriangleMesh) {
         let sorted = |boundary: &Boundary| {
             let mut edges = boundary.edges.clone();
@@ -184,7 +186,7 @@ impl Boundary {
         assert!(net.values().all(|n| *n == 0), "the cap leaves the surface open");
     }
 
-    /// What it has allocated.
+    /// Bytes allocated.
     pub fn heap_bytes(&self) -> usize {
         size_of::<[u32; 2]>() * self.edges.capacity()
             + size_of::<Piece>() * (self.loops.capacity() + self.runs.capacity())
@@ -198,18 +200,18 @@ impl Piece {
         Piece { end, bounds: Aabb::around([]), length: 0.0 }
     }
 
-    /// From its box to a ball, 0 where they meet.
+    /// Distance from the piece's box to a ball, 0 if they meet.
     fn distance(&self, p: DVec3, radius: f64) -> f64 {
         (self.bounds.distance_squared(p).sqrt() - radius).max(0.0)
     }
 }
 
-/// The loops of open edges of a mesh, one after another, and where each ends.
+/// Loops of open edges of a mesh, one after another, and the end of each.
 pub(super) fn loops_of(mesh: &TriangleMesh) -> (Vec<[u32; 2]>, Vec<usize>) {
     boundary_loops(open_edges(mesh, 0..mesh.positions().len() as u32))
 }
 
-/// The open edges whose lower vertex is one of these, each in the direction in which it is traversed more often.
+/// Open edges whose lower vertex is one of these, each in the direction in which it is traversed more often.
 fn open_edges(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> Vec<[u32; 2]> {
     let mut open = Vec::new();
     visit_edges_at(mesh, vertices, |edge, uses| {
@@ -222,11 +224,11 @@ fn open_edges(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> Vec<[
     open
 }
 
-/// The edges as loops that end as soon as they come back to where they began, and where each ends: as many edges come to
-/// a vertex as leave it, so that a loop can end nowhere else.
+/// Arranges the edges as loops that end as soon as they return to their start, and returns the end of each: as many
+/// edges enter a vertex as leave it, so a loop can end nowhere else.
 fn boundary_loops(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
     edges.sort_unstable();
-    // At a vertex's first edge: how many of its edges are in a loop.
+    // Number of edges of a vertex that are in a loop, stored at the vertex's first edge.
     let mut taken = vec![0; edges.len()];
     let mut leave = |vertex: u32| {
         let first = edges.partition_point(|[from, _]| *from < vertex);
@@ -304,8 +306,8 @@ mod tests {
         assert_eq!(boundary.gradient_bound(DVec3::ZERO, 1.0), 0.0);
     }
 
-    /// Sheets side by side border on each other until they are apart; of sheets above each other only those that face
-    /// away from each other do, as the sides of a slab.
+    /// Adjacent sheets border on each other until they are apart; of stacked sheets only those that face away from each
+    /// other do, as the sides of a slab.
     #[test]
     fn borders_lie_on_those_that_run_the_other_way() {
         let lies_on = |a: &MeshData, b: &MeshData| {
@@ -330,7 +332,7 @@ mod tests {
         assert!(lies_on(&sheet, &above));
     }
 
-    /// Two that share a vertex: as many loops, or one that passes it twice, and every edge in one.
+    /// Two loops that share a vertex: as many loops, or one that passes it twice, and every edge in one.
     #[test]
     fn walks_close() {
         let (edges, ends) = boundary_loops(vec![[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 2]]);
@@ -344,7 +346,7 @@ mod tests {
         }
     }
 
-    /// Loops may pass a vertex very often: nothing is looked through again each time.
+    /// Loops may pass a vertex very often: nothing is searched again each time.
     #[test]
     fn a_star_of_triangles_is_as_many_walks() {
         const N: u32 = 200_000;

@@ -1,9 +1,9 @@
-//! A second surface over the boundary of an open one, so that both together are closed.
+//! A second surface over the boundary of an open surface, so that both together are closed.
 //!
 //! Any surface with that boundary will do. The winding number of both together is a whole number, which a ray counts;
-//! less the cap's own it is that of the open surface, exactly but for parts of the cap that are seen from afar. The
-//! shortest ear is cut first, so that the cap is small where two sides of a boundary are near each other, as the sides
-//! of a slit are.
+//! less the cap's own it is that of the open surface, exactly except for parts of the cap that are far away. The
+//! shortest ear is cut first, so that the cap is small if two sides of a boundary are near each other, as the sides of
+//! a slit are.
 
 use std::{cmp::Reverse, collections::BinaryHeap, f64::consts::PI, ops::Range};
 
@@ -17,11 +17,11 @@ use crate::{
     time_left::{TimeLeft, note_step},
 };
 
-/// The triangles and a tree over them.
+/// Triangles of a cap, with a tree over them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cap {
     triangles: Vec<[u32; 3]>,
-    /// The root first, each node before what is below it.
+    /// The root first, each node before the nodes below it.
     nodes: Vec<CapNode>,
 }
 
@@ -29,21 +29,21 @@ pub struct Cap {
 struct CapNode {
     bounds: Aabb,
     moments: Moments,
-    /// The node after all that is below this one.
+    /// Index of the first node after all nodes below this one.
     after: usize,
-    /// All below it.
+    /// All triangles below it.
     triangles: Range<usize>,
 }
 
-/// Triangles of a leaf at most.
+/// Maximum triangles of a leaf.
 const LEAF: usize = 8;
 
-/// Parts of a cap that are looked into for one bound.
+/// Number of visited nodes after which a bound opens no further nodes.
 const SUMMED_MAX: usize = 512;
 
 impl Cap {
-    /// Over closed loops, each given by its edges; the cap's triangles are wound against them. [`Cap::follow`] has to
-    /// come before any question about places.
+    /// Builds a cap over closed loops, each given by its edges; the cap's triangles are wound against them. Call
+    /// [`Cap::follow`] before any query that depends on positions.
     pub fn over<'a>(mesh: &TriangleMesh, loops: impl Iterator<Item = &'a [[u32; 2]]>) -> Cap {
         let mut triangles = Vec::new();
         for boundary_loop in loops {
@@ -56,12 +56,12 @@ impl Cap {
         cap
     }
 
-    /// As vertices.
+    /// Triangles by their vertices.
     pub fn triangles(&self) -> &[[u32; 3]] {
         &self.triangles
     }
 
-    /// Puts a node over some triangles, which are sorted for it, and nodes below it.
+    /// Builds a node over some triangles, which it sorts, and the nodes below it.
     fn divide(&mut self, mesh: &TriangleMesh, triangles: Range<usize>) {
         let node = self.nodes.len();
         let (bounds, moments) = (Aabb::EMPTY, Moments::NONE);
@@ -70,7 +70,7 @@ impl Cap {
         if own.len() > LEAF {
             let centre = |t: &[u32; 3]| t.map(|v| mesh.position(v)).iter().sum::<DVec3>();
             let size = Aabb::around(own.iter().map(centre)).size();
-            // Halved by number along the longest axis: the tree is as deep as log n whatever the boundary's shape.
+            // Halved by number along the longest axis: the tree's depth is log n for any shape of the boundary.
             let axis = (0..3).max_by(|a, b| size[*a].total_cmp(&size[*b])).expect("three axes");
             let half = own.len() / 2;
             let key = |t: &[u32; 3]| centre(t)[axis];
@@ -82,9 +82,9 @@ impl Cap {
         self.nodes[node].after = self.nodes.len();
     }
 
-    /// Follows vertices that have moved.
+    /// Updates boxes and moments after vertices have moved.
     pub fn follow(&mut self, mesh: &TriangleMesh) {
-        // Backwards, so that what is below a node is done before it.
+        // Backwards, so that the nodes below a node are updated before it.
         for n in (0..self.nodes.len()).rev() {
             let node = &self.nodes[n];
             let (bounds, moments) = if node.after == n + 1 {
@@ -101,17 +101,16 @@ impl Cap {
         }
     }
 
-    /// Its own winding number around `p`.
-    /// Some of it once the time is over.
+    /// Winding number of the cap around `p`. Only part of it once the time is over.
     pub fn winding(&self, mesh: &TriangleMesh, p: DVec3, time: &TimeLeft) -> Winding {
         let mut sum = Winding::default();
         self.traverse(|node, is_leaf| {
             if time.is_over() {
                 return false;
             }
-            // The ray costs an open surface what it costs a closed one, and the cap what its boundary is long: with
-            // moments in each link of the list instead, a tick of the pliers at a slit tongue took 5.4 ms and not
-            // 0.25.
+            // A ray costs for an open surface what it costs for a closed one, and the cap costs time proportional to
+            // the boundary's length: with moments in each link of the list instead, a tick of the pliers at a slit
+            // tongue took 5.4 ms and not 0.25.
             if let Some(far) = node.moments.far_winding(&node.bounds, p) {
                 sum.number += far.number;
                 sum.error += far.error;
@@ -126,7 +125,7 @@ impl Cap {
         sum
     }
 
-    /// Gives every triangle whose box passes a test to `visit`.
+    /// Passes every triangle whose leaf's box passes a test to `visit`.
     pub fn overlap(
         &self,
         mesh: &TriangleMesh,
@@ -143,26 +142,26 @@ impl Cap {
         });
     }
 
-    /// Bounds the cap's winding number within `radius` metres of `p`: no part is seen larger than face on and from the
-    /// part's nearest point.
+    /// Upper bound of the cap's winding number within `radius` metres of `p`: no part appears larger than face on and
+    /// from the part's nearest point.
     pub fn winding_max(&self, p: DVec3, radius: f64) -> f64 {
         self.sum(p, radius, |area, distance| area / distance.powi(2)) / (4.0 * PI)
     }
 
-    /// Bounds the change of the cap's winding number there, per metre.
+    /// Upper bound of the change of the cap's winding number within `radius` metres of `p`, per metre.
     pub fn gradient_bound(&self, p: DVec3, radius: f64) -> f64 {
-        // The largest derivative of x / |x|^3.
+        // Largest derivative of x / |x|^3.
         self.sum(p, radius, |area, distance| 2.0 * area / distance.powi(3)) / (4.0 * PI)
     }
 
-    /// Adds up what parts do by their area and their distance from a ball; infinite where they meet it.
+    /// Sums `of` the area of each part and its distance from a ball; infinite if they meet.
     fn sum(&self, p: DVec3, radius: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
         let (mut sum, mut n_visited) = (0.0, 0);
         self.traverse(|node, is_leaf| {
             n_visited += 1;
             let distance = (node.bounds.distance_squared(p).sqrt() - radius).max(0.0);
-            // Opened where the box is near for its size, because its nearest point stands for all of it. Where parts lie
-            // on each other all are near, and a bound of so many takes longer than it is worth.
+            // Opened if the box is near for its size, because its nearest point stands for all of it. If parts lie on
+            // each other all are near, and a bound of that many costs more than it gains.
             let is_far = distance > 2.0 * node.bounds.diagonal();
             let is_whole = is_leaf || is_far || n_visited > SUMMED_MAX;
             if is_whole && node.moments.area() > 0.0 {
@@ -173,8 +172,8 @@ impl Cap {
         sum
     }
 
-    /// Visits the nodes, the root first; what is below one is left out where `visit` says no. It is told whether nothing
-    /// is.
+    /// Visits the nodes, the root first, and skips the nodes below a node if `visit` returns false. The second argument
+    /// of `visit` is true for a leaf.
     fn traverse(&self, mut visit: impl FnMut(&CapNode, bool) -> bool) {
         let mut n = 0;
         while let Some(node) = self.nodes.get(n) {
@@ -184,7 +183,7 @@ impl Cap {
         }
     }
 
-    /// What it has allocated.
+    /// Bytes allocated.
     pub fn heap_bytes(&self) -> usize {
         size_of::<[u32; 3]>() * self.triangles.capacity()
             + size_of::<CapNode>() * self.nodes.capacity()
@@ -197,7 +196,7 @@ fn cut_ears(mesh: &TriangleMesh, boundary_loop: &[[u32; 2]], triangles: &mut Vec
     let vertex = |i: u32| boundary_loop[i as usize][0];
     let at = |i: u32| mesh.position(vertex(i));
     let mut beside: Vec<[u32; 2]> = (0..n).map(|i| [(i + n - 1) % n, (i + 1) % n]).collect();
-    // Of numbers that are not negative the bits are in their order.
+    // The bits of non-negative numbers are in the order of the numbers.
     let ear =
         |i: u32, [a, b]: [u32; 2]| Reverse((at(a).distance_squared(at(b)).to_bits(), i, [a, b]));
     let mut ears: BinaryHeap<_> = (0..n).zip(&beside).map(|(i, b)| ear(i, *b)).collect();
@@ -205,11 +204,11 @@ fn cut_ears(mesh: &TriangleMesh, boundary_loop: &[[u32; 2]], triangles: &mut Vec
     while left > 2
         && let Some(Reverse((_, i, [a, b]))) = ears.pop()
     {
-        // A neighbour was cut off since this ear was put on the heap; its new shape is there too.
+        // A neighbour was cut off since this ear was put on the heap; its new shape is on the heap too.
         if beside[i as usize] != [a, b] {
             continue;
         }
-        // The other way round than the boundary runs, so that both together are wound alike.
+        // Opposite to the direction of the boundary, so that both together are wound alike.
         triangles.push([b, i, a].map(vertex));
         left -= 1;
         (beside[a as usize][1], beside[b as usize][0]) = (b, a);
@@ -230,8 +229,8 @@ mod tests {
         oracle::{Random, shapes},
     };
 
-    /// Torn surfaces and their caps together have whole winding numbers, while their vertices wander too; and the
-    /// bounds on the cap's own hold all over a ball.
+    /// Torn surfaces and their caps together have whole winding numbers, while their vertices move too; and the bounds
+    /// on the cap's own winding number hold throughout a ball.
     #[test]
     fn it_closes_what_it_is_over() {
         let seed = 5;

@@ -1,20 +1,20 @@
 //! Small holes of a mesh, and the triangles that fill them.
 //!
-//! An instrument is mostly meant to be closed, and its file has a hole where two parts of a model end at each other. About
-//! an open end inside turns to outside without a triangle between, which costs every distance there a winding number.
+//! An instrument is mostly meant to be closed, and its file has a hole where two parts of a model meet. Near an open
+//! end inside turns to outside without a triangle between, which costs every distance there a winding number.
 
 use super::{boundary::loops_of, cap::Cap};
 use crate::geometry::{Aabb, TriangleMesh};
 
-/// What fills holes.
+/// Triangles that fill holes.
 pub(super) struct Filling {
-    /// As vertices that are there, wound like the triangles about them.
+    /// By existing vertices, wound like the triangles around them.
     pub(super) triangles: Vec<[u32; 3]>,
     pub(super) n_holes: u32,
 }
 
-/// The least diagonal that fills all holes, metres, rounded up to two digits as people type it. None where one of
-/// `filled_m` does.
+/// Least diagonal that fills all holes, metres, rounded up to two digits as people type it. `None` if `filled_m`
+/// already fills all.
 pub fn filling_all_m(mesh: &TriangleMesh, filled_m: f64) -> Option<f64> {
     let (edges, ends) = loops_of(mesh);
     let diagonals = each(&edges, &ends).map(|hole| diagonal_m(mesh, hole));
@@ -23,7 +23,7 @@ pub fn filling_all_m(mesh: &TriangleMesh, filled_m: f64) -> Option<f64> {
     Some(((largest_m / digit).floor() + 1.0) * digit)
 }
 
-/// Fills each hole whose open edges are in a box with a diagonal of at most `diagonal_max_m` metres. 0: none.
+/// Fills each hole whose open edges are in a box with a diagonal of at most `diagonal_max_m` metres. 0 fills none.
 pub(super) fn fill(mesh: &TriangleMesh, diagonal_max_m: f64) -> Filling {
     if diagonal_max_m == 0.0 {
         return Filling { triangles: Vec::new(), n_holes: 0 };

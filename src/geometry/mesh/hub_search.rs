@@ -1,4 +1,4 @@
-//! Finds vertices of very many triangles and notes what is asked of them.
+//! Finds vertices of very many triangles and caches their normals and edges.
 
 use super::{
     hubs::{Hub, Hubs},
@@ -6,10 +6,10 @@ use super::{
 };
 use crate::geometry::{TriangleMesh, distance::point_triangle::Feature};
 
-/// Notes what is asked of hubs, as they are now: until the mesh changes it is found without a walk round them. O(n) the
+/// Caches normals and edges of the current hubs: until the mesh changes, queries need not visit their rings. O(n) the
 /// first time, then O(triangles at hubs).
 pub fn note_hubs(mesh: &mut TriangleMesh) {
-    // What is noted anew is found by walks.
+    // New entries are computed from the rings of the hubs.
     let mut hubs = std::mem::take(&mut mesh.hubs);
     update(&mut hubs, mesh);
     mesh.hubs = hubs;
@@ -37,7 +37,7 @@ fn update(hubs: &mut Hubs, mesh: &TriangleMesh) {
     (hubs.is_known, hubs.is_moved) = (true, false);
 }
 
-/// Checks against hubs that are found anew.
+/// Asserts that the hubs equal newly computed ones.
 pub fn assert_hubs(mesh: &TriangleMesh) {
     let (hubs, mut fresh) = (&mesh.hubs, Hubs::default());
     assert!(hubs.is_known && hubs.changed.is_empty() && !hubs.is_moved, "hubs are noted");
@@ -59,7 +59,7 @@ fn hub_at(mesh: &TriangleMesh, vertex: u32) -> Hub {
     Hub { vertex, normal: normal_at(mesh, vertex), spokes }
 }
 
-/// At a vertex with a triangle. By a walk round it, for the mesh knows no hub just now.
+/// Normal at a vertex with a triangle, from its ring: the mesh has no cached hub at this time.
 fn normal_at(mesh: &TriangleMesh, v: u32) -> Pseudonormal {
     let (t, k) = mesh.ring(v).next().expect("a hub has triangles");
     pseudonormal(mesh, t, Feature::Vertex(k as u8))
@@ -73,7 +73,7 @@ mod tests {
         oracle::{Random, shapes},
     };
 
-    /// All that is asked of a hub is what a walk round it says, to the bit, while the mesh is deformed and cut.
+    /// All cached results of a hub equal those of its ring, to the bit, while the mesh is deformed and cut.
     #[test]
     fn hubs_say_what_their_rings_do() {
         let mut random = Random::new(5);

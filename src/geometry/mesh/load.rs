@@ -1,8 +1,8 @@
-//! The one validator: makes a mesh of what a client or a file sent, or says what is wrong with it.
+//! The single validator: builds a mesh from the data of a client or a file, or reports the error in it.
 //!
-//! Refused is what has no meaning (no triangles, coordinates that are no numbers, vertices that are not
-//! there) or is too large; everything odd that still is a surface is accepted, repaired where that can
-//! be decided, and reported.
+//! Meaningless input (no triangles, coordinates that are not numbers, vertices that do not exist) and oversized input
+//! is rejected; any unusual mesh that is still a surface is accepted, repaired if the repair is decidable, and
+//! reported.
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -24,31 +24,31 @@ use crate::geometry::{
 /// The handedness of uploaded coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Basis {
-    /// Right-handed, counter-clockwise from outside: kept.
+    /// Right-handed, counter-clockwise from outside: unchanged.
     #[default]
     RightHanded,
-    /// Left-handed: z is negated and the winding turned.
+    /// Left-handed: z is negated and the winding reversed.
     LeftHanded,
 }
 
-/// How to take a mesh in, and how large it may be.
+/// Conversion and size limits of a mesh.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadOptions {
-    /// Multiplies every coordinate to give metres. Finite, > 0.
+    /// Factor from coordinates to metres. Finite, > 0.
     pub scale_to_m: f64,
-    /// Of the coordinates as sent.
+    /// Handedness of the coordinates as sent.
     pub basis: Basis,
-    /// Which side is inside.
+    /// Side of the surface that is inside.
     pub orientation: Orientation,
-    /// Each hole whose open edges are in a box with a diagonal of no more than this is filled with triangles, metres.
-    /// Finite; 0: none.
+    /// Maximum diagonal of the box of a hole's open edges, metres: holes up to it are filled with triangles. Finite; 0
+    /// fills none.
     pub fill_holes_m: f64,
-    /// Open edges whose ends are no farther than this from each other are joined, metres. Finite; 0: those at equal
-    /// places.
+    /// Maximum distance between the ends of open edges that are joined, metres. Finite; 0 joins only edges at equal
+    /// positions.
     pub weld_m: f64,
-    /// Most vertices, unreferenced ones included.
+    /// Maximum number of vertices, unreferenced ones included.
     pub max_vertices: u32,
-    /// Most triangles.
+    /// Maximum number of triangles.
     pub max_triangles: u32,
 }
 
@@ -66,36 +66,36 @@ impl Default for LoadOptions {
     }
 }
 
-/// A mesh in metres, right-handed, and a report of it.
+/// A mesh in metres, right-handed, with its report.
 #[derive(Clone, Debug)]
 pub struct LoadedMesh {
     /// Vertices and triangles are numbered as sent; those that fill holes come after them.
     pub mesh: TriangleMesh,
-    /// Of the mesh as stored.
+    /// Report of the mesh as stored.
     pub report: MeshReport,
 }
 
-/// Why a mesh is refused.
+/// Reason for which a mesh is rejected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MeshError {
-    /// The scale is no length.
+    /// The scale is not a finite length > 0.
     #[error("scale_to_m is {}, expected a finite number > 0", ShortNumber(*got))]
     Scale {
-        /// As given.
+        /// Scale as sent.
         got: f64,
     },
-    /// Nothing to load.
+    /// No vertices or no triangles.
     #[error("the mesh has no {what}, expected at least 1")]
     Empty {
         /// "vertices" or "triangles".
         what: &'static str,
     },
-    /// Larger than allowed.
+    /// Larger than the limit.
     #[error("the mesh has {got} {what}, expected at most {max}")]
     TooLarge {
         /// "vertices" or "triangles".
         what: &'static str,
-        /// As sent.
+        /// Number as sent.
         got: usize,
         /// The limit.
         max: u32,
@@ -103,45 +103,45 @@ pub enum MeshError {
     /// A coordinate that is NaN or infinite as sent.
     #[error("{place} is {got}, expected a finite number")]
     NotFinite {
-        /// The coordinate.
+        /// The rejected coordinate.
         place: Coordinate,
-        /// As sent.
+        /// Value as sent.
         got: f32,
     },
-    /// A coordinate too far out once scaled.
+    /// A coordinate that is too far out after scaling.
     #[error("{place} is {} m after scaling, expected at most {max_m} m from 0", ShortNumber(*got_m))]
     TooFar {
-        /// The coordinate.
+        /// The rejected coordinate.
         place: Coordinate,
-        /// Metres.
+        /// Value in metres.
         got_m: f64,
         /// [`COORDINATE_MAX_M`].
         max_m: f64,
     },
-    /// Too many open edges may be one.
+    /// Too many open edges may be one edge.
     #[error("weld_m is {}, expected less: too many open edges are that near each other", ShortNumber(*got_m))]
     Weld {
-        /// Metres.
+        /// Weld distance as sent, metres.
         got_m: f64,
     },
-    /// A triangle that names a vertex that is not there.
+    /// A triangle that names a vertex that does not exist.
     #[error("triangles[{triangle}][{corner}] = {got}, expected < {n_vertices}")]
     Index {
-        /// Counted from 0.
+        /// Triangle, counted from 0.
         triangle: usize,
-        /// 0, 1 or 2.
+        /// Corner of the triangle: 0, 1 or 2.
         corner: usize,
-        /// The vertex named.
+        /// Vertex number named.
         got: u32,
-        /// Vertices there are.
+        /// Number of vertices in the mesh.
         n_vertices: usize,
     },
 }
 
-/// Names one coordinate of one vertex.
+/// Identifies one coordinate of one vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coordinate {
-    /// Counted from 0.
+    /// Vertex, counted from 0.
     pub vertex: usize,
     /// 0, 1 or 2: x, y or z.
     pub axis: usize,
@@ -156,13 +156,13 @@ impl fmt::Display for Coordinate {
 /// Checks, scales, orients, fills and examines a mesh. O(n log n).
 ///
 /// # Errors
-/// The first thing wrong, by place: see [`MeshError`].
+/// The first error by position: see [`MeshError`].
 pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, MeshError> {
     check_size("vertices", data.positions.len(), options.max_vertices)?;
-    // A corner is numbered 3 * triangle + k in 32 bits, the greatest of which means none.
+    // A corner is numbered 3 * triangle + k in 32 bits; the greatest number means none.
     let max_triangles = options.max_triangles.min((u32::MAX - 1) / 3);
     check_size("triangles", data.triangles.len(), max_triangles)?;
-    // Everything refused is refused before anything is allocated for the mesh.
+    // All rejections precede any allocation for the mesh.
     check_indices(&data)?;
     to_metres(&mut data.positions, options)?;
     if options.basis == Basis::LeftHanded {
@@ -185,7 +185,7 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
             mesh.add_triangle(*t);
         });
         note_seams(&mut mesh);
-        // What is closed now may face inwards.
+        // Newly closed bodies may face inwards.
         let again = to_turn(&mesh);
         turn.iter_mut().zip(&again).for_each(|(first, again)| *first ^= again);
         mesh = turned(mesh, &again);
@@ -229,7 +229,7 @@ fn to_metres(positions: &mut [Vec3], options: &LoadOptions) -> Result<(), MeshEr
         Basis::LeftHanded => DVec3::new(1.0, 1.0, -1.0),
     };
     for (vertex, p) in positions.iter_mut().enumerate() {
-        // In f64, so that a scale of 0.001 rounds once and not twice.
+        // Computed in f64, so that a scale of 0.001 rounds once and not twice.
         let scaled = p.as_dvec3() * scale * mirror;
         for axis in 0..3 {
             let (place, got_m) = (Coordinate { vertex, axis }, scaled[axis]);
@@ -240,13 +240,14 @@ fn to_metres(positions: &mut [Vec3], options: &LoadOptions) -> Result<(), MeshEr
                 return Err(MeshError::TooFar { place, got_m, max_m: COORDINATE_MAX_M });
             }
         }
-        // Adding 0 turns -0 into 0: one point has one bit pattern.
+        // Adding 0 turns -0 into 0: each point has one bit pattern.
         *p = scaled.as_vec3() + Vec3::ZERO;
     }
     Ok(())
 }
 
-/// Made anew where something is turned, because the ring of a vertex names corners by their place in the triangle.
+/// Rebuilds the mesh if any triangle is reversed, because the ring of a vertex names corners by their position in the
+/// triangle.
 fn turned(mesh: TriangleMesh, turn: &[bool]) -> TriangleMesh {
     if !turn.contains(&true) {
         return mesh;

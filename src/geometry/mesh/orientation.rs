@@ -1,31 +1,31 @@
-//! Which triangles to turn so that neighbours agree in winding and closed bodies face outwards.
+//! Triangles to turn so that neighbours agree in winding and closed bodies face outwards.
 //!
-//! Winding can be decided across an edge with exactly two triangles, so triangles joined by such edges
-//! form *patches*, each with two possible windings: the one that turns fewer triangles is taken. A patch
-//! without a consistent winding (a Moebius strip) is left as it came. A closed patch is then turned to
-//! enclose a positive volume, unless it is the wall of a cavity.
+//! Winding can be decided across an edge with exactly two triangles, so triangles joined by such edges form *patches*,
+//! each with two possible windings: the one that turns fewer triangles is chosen. A patch without a consistent winding
+//! (a Moebius strip) stays unchanged. A closed patch is then turned to enclose a positive volume, unless it is the wall
+//! of a cavity.
 
 use glam::DVec3;
 
 use super::topology::visit_edges;
 use crate::geometry::{Aabb, TriangleId, TriangleMesh};
 
-/// Which side of a mesh is its inside.
+/// Rule that decides which side of a mesh is inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Orientation {
     /// Closed bodies are turned to face outwards, except the walls of cavities within others.
     #[default]
     Auto,
-    /// The side that most triangles of each surface face away from. A closed surface that faces inwards is the wall of a
-    /// lumen: inside is all around it.
+    /// Inside is the side that most triangles of each surface face away from. A closed surface that faces inwards is
+    /// the wall of a lumen: inside is all space around it.
     AsWound,
 }
 
-/// Most triangles visited to find which closed bodies lie in which, about a second. Beyond it (tens of
-/// thousands of bodies, boxes all nested) closed bodies keep the winding they came with.
+/// Maximum triangles visited to find the nesting of closed bodies, about a second. Beyond it (tens of thousands of
+/// bodies, boxes all nested) closed bodies keep their original winding.
 const NESTING_WORK_MAX: usize = 1 << 25;
 
-/// For each triangle id: whether its winding is to be turned. Removed triangles: `false`.
+/// For each triangle id: true if its winding is to be reversed. Removed triangles: `false`.
 pub fn triangles_to_turn(mesh: &TriangleMesh, orientation: Orientation) -> Vec<bool> {
     let mut patches = Patches::new(mesh.triangle_id_end());
     visit_edges(mesh, |_, uses| match uses {
@@ -39,15 +39,15 @@ pub fn triangles_to_turn(mesh: &TriangleMesh, orientation: Orientation) -> Vec<b
     turn
 }
 
-/// Disjoint sets of triangles that know whether each is wound like the root of its set.
+/// Disjoint sets of triangles that record whether each is wound like the root of its set.
 struct Patches {
     parent: Vec<u32>,
-    /// Wound against its parent.
+    /// True if wound against its parent.
     against: Vec<bool>,
     size: Vec<u32>,
-    /// Of roots: some edge has not exactly two triangles.
+    /// For roots: some edge does not have exactly two triangles.
     open: Vec<bool>,
-    /// Of roots: there is no consistent winding.
+    /// For roots: there is no consistent winding.
     one_sided: Vec<bool>,
 }
 
@@ -63,8 +63,8 @@ impl Patches {
         }
     }
 
-    /// The root, and whether `t` is wound against it. Joining the smaller set to the larger keeps the path to log2(n)
-    /// steps.
+    /// Returns the root, and true if `t` is wound against it. Joining the smaller set to the larger keeps the path to
+    /// log2(n) steps.
     fn root(&self, t: TriangleId) -> (usize, bool) {
         let (mut at, mut against) = (t.0 as usize, false);
         while self.parent[at] as usize != at {
@@ -81,7 +81,7 @@ impl Patches {
             self.one_sided[root_a] |= roots_against;
             return;
         }
-        // The smaller set goes below the larger, which keeps paths to a root logarithmic.
+        // The smaller set is attached below the larger, which keeps paths to a root logarithmic.
         let (to, from) = if self.size[root_a] >= self.size[root_b] {
             (root_a, root_b)
         } else {
@@ -108,15 +108,15 @@ impl Patches {
         let mut turn = vec![false; self.parent.len()];
         for t in mesh.triangle_ids() {
             let (root, against) = self.root(t);
-            // The root's winding is that of whoever came first; the majority's is kept.
+            // The root's winding depends on the order of joins; the majority's winding is kept.
             let root_is_in_the_minority = 2 * n_against[root] > self.size[root];
             turn[t.0 as usize] = !self.one_sided[root] && (against ^ root_is_in_the_minority);
         }
         turn
     }
 
-    /// The triangles of each patch that encloses something, ascending. A triangle that names a vertex
-    /// twice has no edges and is in none.
+    /// Triangles of each patch that encloses something, ascending. A triangle that names a vertex twice has no edges
+    /// and is in no patch.
     fn closed_bodies(&self, mesh: &TriangleMesh) -> Vec<Vec<TriangleId>> {
         let mut body_of_root = vec![usize::MAX; self.parent.len()];
         let mut bodies: Vec<Vec<TriangleId>> = Vec::new();
@@ -137,9 +137,9 @@ impl Patches {
 
 /// Turns closed bodies with negative volume, given windings that agree within each.
 ///
-/// A body inside another may be the wall of a cavity, which faces inwards: at odd depth both windings
-/// mean something (cavity, or solid within a solid), so nothing is decided there. When the outermost
-/// body has to be turned, the whole file is inside out, and what lies in that body is turned with it.
+/// A body inside another may be the wall of a cavity, which faces inwards: at odd depth both windings have a meaning
+/// (cavity, or solid within a solid), so nothing is decided there. If the outermost body has to be turned, the whole
+/// file is inside out, and the bodies within it are turned with it.
 fn turn_outwards(mesh: &TriangleMesh, bodies: &[Vec<TriangleId>], turn: &mut [bool]) {
     let mut inside_out: Vec<bool> = bodies.iter().map(|b| volume(mesh, b, turn) < 0.0).collect();
     if !inside_out.contains(&true) {
@@ -151,7 +151,7 @@ fn turn_outwards(mesh: &TriangleMesh, bodies: &[Vec<TriangleId>], turn: &mut [bo
         let with_its_outermost =
             around.iter().any(|o| containers[*o].is_empty() && outermost_turned[*o]);
         inside_out[body] ^= with_its_outermost;
-        // At odd depth both windings mean something, so only even depths are turned.
+        // At odd depth both windings have a meaning, so only even depths are turned.
         let turn_itself = inside_out[body] && around.len().is_multiple_of(2);
         if with_its_outermost ^ turn_itself {
             bodies[body].iter().for_each(|t| turn[t.0 as usize] ^= true);
@@ -159,8 +159,8 @@ fn turn_outwards(mesh: &TriangleMesh, bodies: &[Vec<TriangleId>], turn: &mut [bo
     }
 }
 
-/// Of each body the bodies that it lies in, by the winding number of each at one of its vertices. `None`
-/// when that would take too long.
+/// For each body the bodies that contain it, by the winding number of each at one of its vertices. `None` if the search
+/// would take too long.
 fn containers(
     mesh: &TriangleMesh,
     bodies: &[Vec<TriangleId>],
@@ -176,14 +176,14 @@ fn containers(
         let vertex = mesh.triangle(bodies[inner][0])[0];
         for (outer, triangles) in bodies.iter().enumerate() {
             work += 1;
-            // A body in another has its box in the other's: most pairs end here.
+            // A body within another has its box in the other's: most pairs end here.
             if outer != inner && boxes[outer].contains(&boxes[inner]) {
                 work += triangles.len();
                 if winding_number(mesh, triangles, turn, vertex).abs() > 0.5 {
                     around.push(outer);
                 }
             }
-            // Given up as a whole and not for some bodies: half a decision would turn a cavity's wall and not its
+            // Given up for all bodies and not only for some: half a decision would turn a cavity's wall and not its
             // body.
             if work > NESTING_WORK_MAX {
                 return None;
@@ -193,9 +193,9 @@ fn containers(
     Some(containers)
 }
 
-/// Six times the signed volume, cubic metres, about one of the body's vertices so that little cancels.
+/// Six times the signed volume, cubic metres, about one of the body's vertices, so that little cancels.
 fn volume(mesh: &TriangleMesh, body: &[TriangleId], turn: &[bool]) -> f64 {
-    // About a vertex of the body and not the origin: far from it volumes cancel to nothing.
+    // Relative to a vertex of the body and not the origin: far from it volumes cancel to nothing.
     let origin = mesh.triangle(body[0])[0];
     body.iter()
         .map(|t| {
@@ -206,8 +206,7 @@ fn volume(mesh: &TriangleMesh, body: &[TriangleId], turn: &[bool]) -> f64 {
         .sum()
 }
 
-/// How often the body winds around `p`, metres.
-/// Solid angles: Van Oosterom and Strackee, 1983, formula 8.
+/// Winding number of the body around `p`, metres. Solid angles: Van Oosterom and Strackee, 1983, formula 8.
 fn winding_number(mesh: &TriangleMesh, body: &[TriangleId], turn: &[bool], p: DVec3) -> f64 {
     let half_angles: f64 = body
         .iter()

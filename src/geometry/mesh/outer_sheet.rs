@@ -1,16 +1,17 @@
-//! The part of a surface that can be reached from outside without passing where it crosses itself.
+//! Part of a surface that is reachable from outside without passing a self-crossing.
 //!
-//! Off a triangle that nothing crosses the winding number is one on its front and one more on its back, the same along
-//! all triangles that are joined by edges and crossed by nothing. Where the surface is farthest along an axis there is
-//! nothing beyond, so along all that is joined to that place the front is outside and the back inside.
+//! Next to a triangle that nothing crosses, the winding number has one value on its front and one more on its back,
+//! identical along all triangles that are joined by edges and crossed by nothing. At the surface's farthest point along
+//! an axis there is nothing beyond, so along all triangles joined to that point the front is outside and the back
+//! inside.
 
 use glam::DVec3;
 
 use super::pseudonormal::pseudonormal;
 use crate::geometry::{TriangleId, TriangleMesh, distance::point_triangle::Feature};
 
-/// A triangle where the surface is farthest along x, of the ids given. None when others cross the surface there, or it
-/// faces inwards. `crosses`: by id, those that meet others of the body in more than they share.
+/// Triangle, of the ids given, that is farthest along x. `None` if others cross the surface there, or it faces inwards.
+/// `crosses`: by id, triangles that meet others of the body in more than they share.
 pub fn outermost(
     mesh: &TriangleMesh,
     triangles: impl Iterator<Item = TriangleId>,
@@ -29,8 +30,8 @@ pub fn outermost(
     (!is_crossed && faces_outwards).then_some(first)
 }
 
-/// The outer sheet of a closed surface, without what has a vertex in common with a triangle that crosses it. `triangles`:
-/// of the surface, a body of the mesh. Empty when it has no [`outermost`] triangle. O(triangles).
+/// Outer sheet of a closed surface, without triangles that share a vertex with a triangle that crosses it. `triangles`:
+/// of the surface, a body of the mesh. Empty if it has no [`outermost`] triangle. O(triangles).
 pub fn outer_sheet(
     mesh: &TriangleMesh,
     triangles: impl Iterator<Item = TriangleId>,
@@ -53,7 +54,7 @@ pub fn outer_sheet(
             }
         }
     }
-    // The normal at an edge or a vertex is that of all triangles there.
+    // The normal at an edge or a vertex depends on all triangles there.
     let mut is_beside = vec![false; mesh.positions().len()];
     for t in mesh.triangle_ids().filter(|t| is_crossed(*t)) {
         mesh.joined_vertices(t).iter().for_each(|v| is_beside[*v as usize] = true);

@@ -1,8 +1,8 @@
 //! Angle-weighted pseudonormals: the sign of a distance from the closest feature alone.
 //!
-//! Baerentzen and Aanaes, Signed distance computation using the angle weighted pseudonormal, 2005. Exact
-//! for closed meshes of one body. Nothing is stored but at hubs (`hubs`): a normal is computed from the positions as they
-//! are, so it is current for whatever moved, at the cost of one vertex ring for each query that ends at a vertex.
+//! Baerentzen and Aanaes, Signed distance computation using the angle weighted pseudonormal, 2005. Exact for closed
+//! meshes of one body. Only hubs (`hubs`) store normals: any other normal is computed from the current positions, so it
+//! is valid after any move, at the cost of one vertex ring for each query that ends at a vertex.
 
 use glam::DVec3;
 
@@ -13,14 +13,13 @@ use crate::{
     time_left::note_step,
 };
 
-/// The pseudonormal at a feature of a triangle of the mesh.
+/// Pseudonormal at a feature of a triangle of the mesh.
 pub fn pseudonormal(mesh: &TriangleMesh, t: TriangleId, feature: Feature) -> Pseudonormal {
     let mut sum = DVec3::ZERO;
     let mut complete = true;
-    // A triangle that names a vertex twice bounds nothing and has no say.
-    // Computed at the query from the ring and not stored: current for whatever moved, at no cost to an update, which
-    // is where the targets are tightest. Of a rigid link normals stored at all vertices were tried: a probe's tick took
-    // 1 % less.
+    // A triangle that names a vertex twice bounds nothing and is left out. Normals are computed at the query from the
+    // ring and not stored: valid after any move, at no cost to an update, which has the tightest targets. For a rigid
+    // link, normals stored at all vertices were tried: a probe's tick took 1 % less.
     let mut add = |t: TriangleId, weight: f64| {
         note_step();
         if !has_three_vertices(mesh.joined_vertices(t)) {
@@ -47,13 +46,14 @@ pub fn pseudonormal(mesh: &TriangleMesh, t: TriangleId, feature: Feature) -> Pse
             }
         }
     }
-    // Those of a doubled triangle cancel at its edges: one of its two faces is as right as the other.
+    // Normals of a doubled triangle cancel at its edges: either of its two faces is equally right.
     let direction = direction(sum);
     complete &= direction.is_some();
     Pseudonormal { direction: direction.unwrap_or_else(|| some_normal(mesh, t)), complete }
 }
 
-/// The triangle's unit normal; a unit vector square to its longest edge when it has no area, any when it is a point.
+/// Unit normal of the triangle; if it has no area, a unit vector perpendicular to its longest edge, or any if it is a
+/// point.
 pub fn some_normal(mesh: &TriangleMesh, t: TriangleId) -> DVec3 {
     let [a, b, c] = mesh.triangle(t);
     let edges = [b - a, c - b, a - c];
@@ -64,7 +64,7 @@ pub fn some_normal(mesh: &TriangleMesh, t: TriangleId) -> DVec3 {
     normal.or_else(|| longest.and_then(square_to)).unwrap_or(DVec3::Z)
 }
 
-/// The triangle's unit normal, zero when it has no area.
+/// Unit normal of the triangle, zero if it has no area.
 pub fn unit_normal(mesh: &TriangleMesh, t: TriangleId) -> DVec3 {
     let [a, b, c] = mesh.triangle(t);
     (b - a).cross(c - a).normalize_or_zero()
@@ -72,7 +72,7 @@ pub fn unit_normal(mesh: &TriangleMesh, t: TriangleId) -> DVec3 {
 
 fn corner_angle(triangle: &[DVec3; 3], k: usize) -> f64 {
     let (u, v) = (triangle[(k + 1) % 3] - triangle[k], triangle[(k + 2) % 3] - triangle[k]);
-    // Exact at small and at flat angles, where an arc cosine is not.
+    // Exact at small and at flat angles, unlike an arc cosine.
     u.cross(v).length().atan2(u.dot(v))
 }
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::geometry::MeshData;
 
-    /// Triangles without area, and one doubled with its back to itself.
+    /// Triangles without area, and a doubled one that is back to back with itself.
     #[test]
     fn a_normal_is_unit_whatever_the_triangles_are() {
         let positions = [Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::X * 0.3, Vec3::X * 1e-30];

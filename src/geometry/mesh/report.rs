@@ -1,4 +1,4 @@
-//! What a mesh was found to be when it was loaded.
+//! Report of a mesh, made when it is loaded.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,29 +16,30 @@ pub struct MeshReport {
     pub bodies: u32,
     /// Edges with one triangle.
     pub open_edges: u32,
-    /// Edges whose triangles name different vertices at the same places, and which are one edge of one surface. Not saved:
-    /// it follows from the mesh.
+    /// Edges whose triangles name different vertices at equal positions, and which are one edge of one surface. Not
+    /// saved: derived from the mesh.
     #[serde(skip)]
     pub welded_edges: u32,
     /// Edges with three triangles or more.
     pub non_manifold_edges: u32,
-    /// Triangles of zero area. They are kept, and answer like the segment or point they are.
+    /// Triangles of zero area. They are kept, and act as the segment or point that they are.
     pub degenerate_triangles: u32,
-    /// Triangles with the same three vertices as an earlier one, in whatever order. They are kept.
+    /// Triangles with the three vertices of an earlier one, in any order. They are kept.
     pub duplicate_triangles: u32,
     /// Vertices that no triangle uses.
     pub unreferenced_vertices: u32,
-    /// Triangles whose winding was turned so that neighbours agree and closed bodies face outwards.
+    /// Triangles whose winding was reversed so that neighbours agree and closed bodies face outwards.
     pub reversed_triangles: u32,
-    /// Holes that were filled, as was asked.
+    /// Holes that were filled by request.
     pub filled_holes: u32,
-    /// Triangles that fill them: the last ones, counted in `triangles`.
+    /// Triangles that fill those holes: the last ones, counted in `triangles`.
     pub added_triangles: u32,
     /// Edges whose two triangles still disagree in winding.
     pub inconsistent_edges: u32,
-    /// Every edge has two triangles that agree in winding.
+    /// True if every edge has two triangles that agree in winding.
     pub closed: bool,
-    /// Signed volume, cubic metres: positive when facing outwards, negative for the wall of a lumen. Meaningful when closed.
+    /// Signed volume, cubic metres: positive if facing outwards, negative for the wall of a lumen. Meaningful if
+    /// closed.
     pub volume_m3: f64,
     /// Total area, square metres.
     pub area_m2: f64,
@@ -48,26 +49,26 @@ pub struct MeshReport {
     pub box_max_m: [f32; 3],
     /// Mean edge length over all triangles, metres.
     pub mean_edge_m: f64,
-    /// How the sign of a distance to this mesh is decided.
+    /// Rule that decides the sign of a distance to this mesh.
     pub sign_rule: SignRule,
 }
 
-/// Longest sides between which nobody wonders about the unit, metres: a needle's tip and a body.
+/// Range of longest sides with no doubt about the unit, metres: a needle's tip and a body.
 const LONGEST_USUAL_M: (f64, f64) = (0.0005, 2.5);
-/// Units that files are in, and the longest side of most organs and instruments, metres: among several units that would
-/// suit a mesh the first is named for which it is at least so long.
+/// Units of files, and the longest side of most organs and instruments, metres: of several units that would suit a
+/// mesh, the message names the first for which the mesh is at least that long.
 const UNITS: [(&str, f64); 3] = [("millimetres", 0.001), ("centimetres", 0.01), ("inches", 0.0254)];
 const LONGEST_LIKELY_M: f64 = 0.02;
 
 impl MeshReport {
-    /// The longest side of the box of all used vertices, metres.
+    /// Longest side of the box of all used vertices, metres.
     pub fn longest_side_m(&self) -> f64 {
-        // In f64: the difference of two stored coordinates is not rounded to f32 again.
+        // Computed in f64, so that the difference of two stored coordinates is not rounded to f32 again.
         let sides = [0, 1, 2].map(|i| f64::from(self.box_max_m[i]) - f64::from(self.box_min_m[i]));
         sides.into_iter().fold(0.0, f64::max)
     }
 
-    /// Why the mesh may be in another unit than was said, in words; `None` for a mesh of a usual size.
+    /// Text on why the mesh may be in another unit than declared; `None` for a mesh of a usual size.
     pub fn unit_doubt(&self) -> Option<String> {
         let longest = self.longest_side_m();
         if (LONGEST_USUAL_M.0..=LONGEST_USUAL_M.1).contains(&longest) {
@@ -77,7 +78,7 @@ impl MeshReport {
             |metres: &f64| (LONGEST_LIKELY_M..=LONGEST_USUAL_M.1).contains(&(longest * metres));
         let likely = match longest < LONGEST_USUAL_M.0 {
             false => UNITS.into_iter().find(|(_, metres)| would_suit(metres)),
-            // Scaled once too often.
+            // The mesh was scaled once too often.
             true => UNITS
                 .map(|(name, metres)| (name, 1.0 / metres))
                 .into_iter()
@@ -95,12 +96,12 @@ impl MeshReport {
         Some(format!("the longest side is {} m{guess}", ShortNumber(longest)))
     }
 
-    /// The mesh is the wall of a lumen: closed, and wound so that inside is all around it.
+    /// Returns true if the mesh is the wall of a lumen: closed, and wound so that inside is all space around it.
     pub fn is_lumen(&self) -> bool {
         self.closed && self.volume_m3 < 0.0
     }
 
-    /// Examines a mesh that has a triangle, `reversed_triangles` of which were turned before. No hole was filled.
+    /// Examines a mesh that has a triangle, `reversed_triangles` of which were turned before, and without filled holes.
     pub fn of(mesh: &TriangleMesh, reversed_triangles: u32) -> MeshReport {
         let topology = Topology::of(mesh);
         let used_box = mesh.used_box();
@@ -134,12 +135,12 @@ impl MeshReport {
     }
 }
 
-/// A triangle of zero area. The products of a stored triangle's edge vectors that are equal as real
+/// Returns true for a triangle of zero area. The products of a stored triangle's edge vectors that are equal as real
 /// numbers round to equal `f64`, so every exactly collinear triangle is found.
 pub fn is_degenerate(mesh: &TriangleMesh, t: TriangleId) -> bool {
     let [a, b, c] = mesh.triangle(t);
     let (u, v) = (b - a, c - a);
-    // The three components of the cross product: all are zero exactly where the edges are parallel.
+    // The three components of the cross product: all are zero exactly if the edges are parallel.
     let equal_products = u.y * v.z == u.z * v.y && u.z * v.x == u.x * v.z && u.x * v.y == u.y * v.x;
     equal_products || !has_three_vertices(mesh.vertices(t))
 }
@@ -153,12 +154,12 @@ fn count_duplicates(mesh: &TriangleMesh) -> u32 {
             vertices
         })
         .collect();
-    // Sorted twice, in each triangle and over all: equal ones stand together without a hash map.
+    // Sorted twice, within each triangle and over all: equal triangles are then adjacent without a hash map.
     sorted.sort_unstable();
     sorted.windows(2).filter(|pair| pair[0] == pair[1]).count() as u32
 }
 
-/// Cubic and square metres; the volume about the box centre, so that little cancels.
+/// Volume and area in cubic and square metres; the volume about the box centre, so that little cancels.
 fn volume_and_area(mesh: &TriangleMesh) -> (f64, f64) {
     let centre = mesh.used_box().centre();
     let (mut volume, mut area) = (0.0, 0.0);

@@ -1,13 +1,13 @@
 //! Finds open edges that lie upon each other, and joins their ends.
 //!
-//! An edge with one triangle is open. Where exactly two open edges of different triangles' outlines have equal ends and
-//! are traversed in opposite directions they are joined, and so are their ends; two edges between joined ends are one
-//! edge. Two that are traversed in one direction, as those of sheets that lie on each other, join nothing; nor do three
-//! or more, nor the rims of the two sides of a sheet, whose triangles have all three corners at the same places.
+//! An edge with one triangle is open. If exactly two open edges of different triangles' outlines have equal ends and
+//! are traversed in opposite directions, they are joined, and so are their ends; two edges between joined ends are one
+//! edge. Two edges that are traversed in one direction, as those of sheets that lie on each other, join nothing; nor do
+//! three or more, nor the rims of the two sides of a sheet, whose triangles have all three corners at equal positions.
 //!
-//! That depends on the mesh alone, and on nothing before: edges that a deformation moves apart part, and edges that come
-//! to lie upon each other join, as those of a cut without width do. After a change only edges about vertices are looked at
-//! that left others at their place or came to others.
+//! The result depends on the current mesh alone, and on no earlier state: edges that a deformation moves apart part,
+//! and edges that come to lie upon each other join, as those of a cut without width do. After a change only edges at
+//! vertices that left others at their position, or came to others, are searched.
 
 use std::collections::hash_map::Entry;
 
@@ -27,8 +27,8 @@ pub fn note_seams(mesh: &mut TriangleMesh) {
     join_again(mesh, &rim);
 }
 
-/// After vertices were moved, all where `moved` is none. Returns the vertices that are now to be joined anew by
-/// [`join_again`], ascending, with all that are at their places.
+/// Follows moved vertices; `moved` is `None` if all moved. Returns the vertices that [`join_again`] has to process now,
+/// ascending, with all vertices at their positions.
 pub fn follow_moved(mesh: &mut TriangleMesh, moved: Option<&[u32]>) -> Vec<u32> {
     if mesh.seams.rim.is_empty() {
         return Vec::new();
@@ -50,7 +50,7 @@ pub fn follow_moved(mesh: &mut TriangleMesh, moved: Option<&[u32]>) -> Vec<u32> 
     about
 }
 
-/// The same after triangles came and went at `vertices`.
+/// As [`follow_moved`], but after triangles were added and removed at `vertices`.
 pub fn follow_edit(mesh: &mut TriangleMesh, vertices: &[u32]) -> Vec<u32> {
     if !mesh.seams.is_known {
         return Vec::new();
@@ -66,8 +66,8 @@ pub fn follow_edit(mesh: &mut TriangleMesh, vertices: &[u32]) -> Vec<u32> {
     about
 }
 
-/// Joins each of these vertices with those that it belongs to as the mesh is now, and with no others. All that are at the
-/// place of one are among them.
+/// Joins each of these vertices with those that belong to it in the current mesh, and with no others. `vertices` must
+/// include all vertices at the position of each.
 pub fn join_again(mesh: &mut TriangleMesh, vertices: &[u32]) {
     let mut seams = std::mem::take(&mut mesh.seams);
     let mut at_places: Vec<(VertexPlace, u32)> =
@@ -88,13 +88,13 @@ pub fn join_again(mesh: &mut TriangleMesh, vertices: &[u32]) {
     mesh.seams = seams;
 }
 
-/// Finds the seams anew after vertices of a mesh with seams were moved.
+/// Updates the seams after vertices of a mesh with seams were moved.
 pub fn follow_seams(mesh: &mut TriangleMesh) {
     let loose = follow_moved(mesh, None);
     join_again(mesh, &loose);
 }
 
-/// What stands for each vertex; empty where no seam joins any.
+/// Representative of each vertex; empty if no seam joins any.
 pub fn joined_of_each(mesh: &TriangleMesh) -> Vec<u32> {
     let n = if mesh.has_seams() { mesh.positions().len() } else { 0 };
     (0..n as u32).map(|v| mesh.joined(v)).collect()
@@ -112,7 +112,7 @@ pub fn keep_joined_as(mesh: &mut TriangleMesh, other: &[u32]) {
     }
 }
 
-/// Checks that seams are those that a search of the whole mesh finds. O(n).
+/// Asserts that the seams equal those of a search of the whole mesh. O(n).
 pub fn assert_seams(mesh: &TriangleMesh) {
     let mut fresh = mesh.clone();
     note_seams(&mut fresh);
@@ -121,29 +121,30 @@ pub fn assert_seams(mesh: &TriangleMesh) {
     }
 }
 
-/// An edge with one triangle at a place.
+/// An edge with one triangle that starts or ends at a position.
 struct EdgeAtPlace {
-    /// The other end's place.
+    /// Position of the other end.
     to: VertexPlace,
-    /// The triangle traverses it away from here.
+    /// True if the triangle traverses the edge away from this position.
     leaves: bool,
     /// The triangle's third corner.
     third: u32,
-    /// Which of the vertices here.
+    /// Index of the edge's vertex in `members`.
     member: u32,
 }
 
-/// Finds which vertices at one place are joined.
+/// Search for the joined vertices at one position.
 #[derive(Default)]
 struct PlaceSearch {
-    /// Ascending.
+    /// Vertices at the position, ascending.
     members: Vec<u32>,
     edges: Vec<EdgeAtPlace>,
     spokes: Vec<Spoke>,
-    /// The member that stands for it, and each member.
+    /// Each member with the representative of its group.
     groups: Vec<(u32, u32)>,
     joined: Vec<u32>,
-    /// Of the triangles at edges that lie upon each other: where they are decides whether the edges are joined.
+    /// Third corners of the triangles at edges that lie upon each other: their positions decide whether the edges are
+    /// joined.
     thirds: Vec<u32>,
 }
 
@@ -188,14 +189,15 @@ impl PlaceSearch {
     }
 }
 
-/// The other end of an edge and the third corner of a triangle there; the triangle traverses it away from here.
+/// The other end of an edge and the third corner of a triangle there; true if the triangle traverses the edge away from
+/// this vertex.
 type Spoke = ([u32; 2], bool);
 
 fn place_of(mesh: &TriangleMesh, v: u32) -> VertexPlace {
     place(mesh.positions()[v as usize])
 }
 
-/// Gives each open edge at a vertex to `visit`. Vertices are told apart by their numbers. `spokes`: room to work in.
+/// Passes each open edge at a vertex to `visit`. Vertices are compared by their numbers. `spokes`: scratch buffer.
 fn visit_open_edges(
     mesh: &TriangleMesh,
     v: u32,
@@ -218,7 +220,7 @@ fn visit_open_edges(
     }
 }
 
-/// The ends of the open edges at these vertices, ascending.
+/// Ends of the open edges at these vertices, ascending.
 fn rim_at(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> Vec<u32> {
     let (mut rim, mut spokes) = (Vec::new(), Vec::new());
     for v in vertices {
@@ -229,12 +231,12 @@ fn rim_at(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> Vec<u32> 
     rim
 }
 
-/// Puts vertices that are not in the rim into it, ascending.
+/// Adds vertices to the rim that are not in it; `vertices` is ascending.
 fn add_to_rim(seams: &mut Seams, mesh: &TriangleMesh, vertices: &[u32]) {
     if vertices.is_empty() {
         return;
     }
-    // Numbers grow by how many new vertices come before.
+    // Each number grows by the count of new vertices before it.
     let grown = |number: u32| {
         let v = seams.rim[number as usize].vertex;
         number + vertices.partition_point(|new| *new < v) as u32
@@ -251,9 +253,10 @@ fn add_to_rim(seams: &mut Seams, mesh: &TriangleMesh, vertices: &[u32]) {
     }
 }
 
-/// Puts vertices of the rim where they are now. Returns those at whose places others came or went.
+/// Moves vertices of the rim to their current positions. Returns those at positions that other vertices left or came
+/// to.
 fn put_again(seams: &mut Seams, mesh: &TriangleMesh, numbers: &[u32]) -> Vec<u32> {
-    // Places that were left go first, so that one may take another's.
+    // The old positions are removed first, so that a vertex may take the position of another.
     let left = numbers.iter().map(|n| seams.rim[*n as usize].place);
     let left: Vec<u32> = left.filter_map(|place| seams.at_place.remove(&place)).collect();
     let (mut changed, mut members) = (Vec::new(), Vec::new());
@@ -265,7 +268,7 @@ fn put_again(seams: &mut Seams, mesh: &TriangleMesh, numbers: &[u32]) -> Vec<u32
         if members.iter().all(|n| now(seams, *n) == to)
             && let Entry::Vacant(vacant) = seams.at_place.entry(to)
         {
-            // All went together: they are to each other what they were.
+            // All vertices of the position moved together: their joints stay unchanged.
             vacant.insert(first);
             members.iter().for_each(|n| seams.rim[*n as usize].place = to);
             continue;
@@ -279,7 +282,7 @@ fn put_again(seams: &mut Seams, mesh: &TriangleMesh, numbers: &[u32]) -> Vec<u32
     changed
 }
 
-/// All vertices whose joints depend on these of the rim, with all that are at their places, ascending.
+/// All vertices whose joints depend on these of the rim, with all vertices at their positions, ascending.
 fn about(seams: &Seams, mesh: &TriangleMesh, numbers: &[u32]) -> Vec<u32> {
     let vertex = |n: u32| seams.rim[n as usize].vertex;
     let with_all_beside = |mut numbers: Vec<u32>| {
@@ -322,8 +325,7 @@ mod tests {
         Topology::of(&noted(data))
     }
 
-    /// Whatever corners have vertices of their own, a shape is what it is without: edges, bodies, and the normal at every
-    /// feature.
+    /// Even if each corner has vertices of its own, a shape keeps its edges, bodies, and the normal at every feature.
     #[test]
     fn a_split_shape_is_the_whole_one() {
         let seed = 18;
@@ -356,8 +358,8 @@ mod tests {
         }
     }
 
-    /// Sheets on each other, both sides of a sheet, three edges at a place, edges in one direction, and edges without
-    /// length join nothing.
+    /// Sheets on each other, both sides of a sheet, three edges at a position, edges in one direction, and edges
+    /// without length join nothing.
     #[test]
     fn what_lies_on_each_other_without_a_seam_stays_what_it_is() {
         let sheet = shapes::sheet(3, 3, 0.01);
@@ -380,7 +382,7 @@ mod tests {
         assert_eq!(of(&[Vec3::ZERO; 6], &[[0, 1, 2], [4, 3, 5]]).edges.welded, 0);
     }
 
-    /// Bodies that touch along an edge are two, though four open edges lie there.
+    /// Bodies that touch along an edge are two, although four open edges lie there.
     #[test]
     fn split_bodies_that_touch_along_an_edge_stay_two() {
         let one = shapes::cuboid(glam::DVec3::ONE);
@@ -394,7 +396,7 @@ mod tests {
         assert_eq!((t.bodies, t.closed(), t.edges.welded), (Some(2), true, 36));
     }
 
-    /// A mesh with seams is moved, squeezed, cut and mended at random. What is followed is what a new search finds.
+    /// A mesh with seams is moved, squeezed, cut and mended at random. The followed seams equal those of a new search.
     #[test]
     fn what_is_followed_is_what_a_new_search_finds() {
         let seed = 19;
@@ -411,7 +413,7 @@ mod tests {
                 (0..1 + random.below(6)).map(|_| random.below(n) as u32).collect();
             let loose = match random.below(5) {
                 0 => {
-                    // Home again, vertices of cuts to where others are.
+                    // Vertices return to their start, vertices of cuts to the positions of others.
                     let home = |v: usize| rest.get(v).copied().unwrap_or(rest[v % rest.len()]);
                     let to: Vec<Vec3> = (0..mesh.positions().len()).map(home).collect();
                     mesh.move_all(&to);

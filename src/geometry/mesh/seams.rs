@@ -1,7 +1,7 @@
-//! Seams: which vertices of a mesh are one, because open edges between them lie upon each other.
+//! Seams: vertices of a mesh that count as one, because open edges between them lie upon each other.
 //!
-//! Files of surfaces with textures or hard normals have a vertex for each normal at a place, so that a closed organ is
-//! an open patchwork by its numbers. `seam_search` finds what belongs together; here it is kept.
+//! Files of surfaces with textures or hard normals have a vertex for each normal at a position, so that a closed organ
+//! is an open patchwork by its numbers. `seam_search` finds the joined vertices; this module stores them.
 
 use std::{
     collections::HashMap,
@@ -10,26 +10,26 @@ use std::{
 
 use glam::Vec3;
 
-/// Three coordinates, bit by bit.
+/// Bits of three coordinates.
 pub(super) type VertexPlace = u128;
 
-/// Where a vertex is. Two vertices at one place have equal coordinates.
+/// Position of a vertex as a key. Two vertices with one key have equal coordinates.
 pub(super) fn place(p: Vec3) -> VertexPlace {
     // Adding 0 turns -0 into 0.
     let bits = (p + Vec3::ZERO).to_array().map(|x| u128::from(x.to_bits()));
     bits[0] | bits[1] << 32 | bits[2] << 64
 }
 
-/// What is known of a mesh's seams.
+/// Stored seams of a mesh.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seams {
     pub is_known: bool,
-    /// Vertices of edges that are or were open by their numbers, and third corners of triangles there that lie upon each
-    /// other, ascending. A mesh that is closed by its numbers has none.
+    /// Vertices of edges that are or were open by their numbers, and third corners of triangles at such edges that lie
+    /// upon each other, ascending. A mesh that is closed by its numbers has none.
     pub rim: Vec<RimVertex>,
-    /// At each place of a rim vertex the number of one in the rim.
+    /// For each position of a rim vertex, the rim number of one vertex there.
     pub at_place: HashMap<VertexPlace, u32, PlaceHash>,
-    /// By vertex; empty while no two were ever joined, and vertices beyond its end are joined with none.
+    /// Indexed by vertex; empty while no two were ever joined, and vertices beyond its end are joined with none.
     joined: Vec<Joined>,
 }
 
@@ -37,20 +37,20 @@ pub(super) struct Seams {
 pub(super) struct RimVertex {
     pub vertex: u32,
     pub place: VertexPlace,
-    /// The number in the rim of the next vertex at this place, in a circle.
+    /// Rim number of the next vertex at this position, in a circle.
     pub next: u32,
 }
 
-/// A vertex among those that it is joined with.
+/// Links of a vertex in the circle of vertices that it is joined with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Joined {
     least: u32,
-    /// In ascending order, and after the greatest the least.
+    /// Next vertex in ascending order; the least after the greatest.
     next: u32,
 }
 
-/// Hashes a place by one product with seeds that nobody knows, so that nobody can send places that collide: a deformation
-/// of an open tissue takes its boundary vertices out of a table and puts them into it.
+/// Hashes a position by one product with secret seeds, so that no client can send positions that collide: a deformation
+/// of an open tissue removes its boundary vertices from a table and inserts them again.
 #[derive(Clone, Debug)]
 pub(super) struct PlaceHash([u64; 2]);
 
@@ -91,19 +91,19 @@ impl Hasher for PlaceHasher {
 }
 
 impl Seams {
-    /// The least vertex that is joined with `v`, itself included.
+    /// Least vertex that is joined with `v`, which is itself included.
     pub fn least(&self, v: u32) -> u32 {
         self.joined.get(v as usize).map_or(v, |j| j.least)
     }
 
-    /// The vertices that are joined with `v`, itself included, ascending.
+    /// Vertices that are joined with `v`, itself included, ascending.
     pub fn members(&self, v: u32) -> impl Iterator<Item = u32> + '_ {
         let least = self.least(v);
         let next = move |w: &u32| self.joined.get(*w as usize).map(|j| j.next);
         std::iter::successors(Some(least), move |w| next(w).filter(|n| *n != least))
     }
 
-    /// Whether each vertex is joined with the same ones in both.
+    /// Returns true if each vertex has identical joints in both.
     pub fn are_those_of(&self, other: &Seams) -> bool {
         let (longer, shorter) = match self.joined.len() < other.joined.len() {
             true => (other, self),
@@ -113,12 +113,12 @@ impl Seams {
         known == shorter.joined && (known.len() as u32..).zip(beyond).all(|(v, j)| j.next == v)
     }
 
-    /// No two vertices of the mesh were ever joined.
+    /// Returns true if no two vertices of the mesh were ever joined.
     pub fn is_empty(&self) -> bool {
         self.joined.is_empty()
     }
 
-    /// Joins these vertices, ascending, with each other and with no more. `n_vertices`: of the mesh.
+    /// Joins these vertices, ascending, with each other and with no others. `n_vertices`: of the mesh.
     pub fn join(&mut self, vertices: &[u32], n_vertices: usize) {
         debug_assert!(vertices.is_sorted(), "{vertices:?} in order");
         if vertices.len() > 1 && self.joined.len() < n_vertices {
@@ -133,18 +133,18 @@ impl Seams {
         }
     }
 
-    /// The number of a vertex in the rim.
+    /// Number of a vertex in the rim.
     pub fn number(&self, v: u32) -> Option<u32> {
         self.rim.binary_search_by_key(&v, |r| r.vertex).ok().map(|n| n as u32)
     }
 
-    /// The numbers in the rim of all vertices at the place of one.
+    /// Rim numbers of all vertices at the position of one.
     pub fn beside(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
         let next = |n: &u32| self.rim[*n as usize].next;
         std::iter::successors(Some(number), move |n| Some(next(n)).filter(|n| *n != number))
     }
 
-    /// Puts a vertex of the rim at a place, among those that are there.
+    /// Adds a vertex of the rim to the vertices at a position.
     pub fn put(&mut self, number: u32, at: VertexPlace) {
         let first = *self.at_place.entry(at).or_insert(number);
         let next = if first == number {

@@ -1,15 +1,15 @@
-//! What the edges of a mesh say about it: is it closed, how many bodies, do neighbours agree in winding.
+//! Edge counts of a mesh: is it closed, how many bodies does it have, do neighbours agree in winding.
 //!
-//! One pass through the rings of corners finds each edge at its lower vertex, in O(n_triangles log(largest ring)) and
-//! without a hash map. After an edit only edges at its own vertices are counted again, and bodies only where the mesh
-//! is closed and may be in parts. Edges that lie upon each other along a seam (`seam_search`) are one, and vertices that a
-//! seam joins are named by the least of them.
+//! A single pass through the rings of corners finds each edge at its lower vertex, in O(n_triangles log(largest ring))
+//! and without a hash map. After an edit only edges at its own vertices are counted again, and bodies only if the mesh
+//! is closed and may be in parts. Edges that lie upon each other along a seam (`seam_search`) are one, and vertices
+//! that a seam joins are named by the least of them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{TriangleId, TriangleMesh};
 
-/// How inside is told from outside.
+/// Rule that tells inside from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignRule {
@@ -21,8 +21,7 @@ pub enum SignRule {
 
 /// Counts over edges of a mesh.
 ///
-/// A triangle that names a vertex twice is a segment or a point: it bounds nothing, so it takes no part
-/// in any count here.
+/// A triangle that names a vertex twice is a segment or a point: it bounds nothing, so these counts ignore it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdgeCounts {
     /// Edges with one triangle.
@@ -35,27 +34,27 @@ pub struct EdgeCounts {
     pub welded: u32,
 }
 
-/// The counts over a mesh's edges and its bodies.
+/// Counts of a mesh's edges and bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// Over all edges.
+    /// Counts over all edges.
     pub edges: EdgeCounts,
-    /// Sets of triangles joined by shared edges; a shared vertex alone joins nothing. Not counted after an edit that
-    /// leaves the mesh open and perhaps in parts.
+    /// Sets of triangles joined by shared edges; a shared vertex alone joins nothing. `None` after an edit that leaves
+    /// the mesh open and perhaps in parts.
     pub bodies: Option<u32>,
 }
 
-/// The surroundings of an edit, as they are before it.
+/// The surroundings of an edit, before the edit.
 #[derive(Clone, Debug)]
 pub struct EditSite {
-    /// Vertices of all triangles that come and go, ascending.
+    /// Vertices of all removed and added triangles, ascending.
     vertices: Vec<u32>,
     /// Counts before the edit, over the edges whose lower vertex is one of them.
     before: EdgeCounts,
 }
 
 impl EdgeCounts {
-    /// Every edge has two triangles that agree in winding.
+    /// Returns true if every edge has two triangles that agree in winding.
     fn are_closed(&self) -> bool {
         (self.open, self.non_manifold, self.inconsistent) == (0, 0, 0)
     }
@@ -69,7 +68,7 @@ impl EdgeCounts {
         }
     }
 
-    /// Of the edges whose lower vertex is one of these.
+    /// Counts the edges whose lower vertex is one of these.
     fn at(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> EdgeCounts {
         let mut counts = EdgeCounts::default();
         visit_edges_at(mesh, vertices, |ends, uses| counts.add(mesh, ends, uses));
@@ -78,16 +77,17 @@ impl EdgeCounts {
 }
 
 impl EditSite {
-    /// Before `removed` and `added` triangles go and come.
+    /// Site of an edit; call it before the triangles are removed and added.
     pub fn new(mesh: &TriangleMesh, removed: &[TriangleId], added: &[[u32; 3]]) -> EditSite {
         let removed = removed.iter().map(|t| mesh.vertices(*t));
         let vertices = removed.chain(added.iter().copied()).flatten();
         EditSite::about(mesh, vertices.flat_map(|v| [v, mesh.joined(v)]).collect())
     }
 
-    /// Before seams of these vertices part or join, which are all that are joined with any of them then or now.
+    /// Site of a change of seams; call it before the seams part or join. `vertices` are all that are joined with any of
+    /// them before or after.
     pub fn of_seams(mesh: &TriangleMesh, vertices: &[u32]) -> EditSite {
-        // An edge is counted at its lower vertex, which may be another then.
+        // An edge is counted at its lower vertex, which may change with the seams.
         let around = vertices.iter().flat_map(|v| mesh.ring(*v));
         let around = around.flat_map(|(t, _)| mesh.joined_vertices(t));
         EditSite::about(mesh, vertices.iter().copied().chain(around).collect())
@@ -103,12 +103,12 @@ impl EditSite {
         EditSite { vertices, before }
     }
 
-    /// Of all that come and go, and all that they are joined with, ascending.
+    /// Vertices of all removed and added triangles, and all vertices joined with them, ascending.
     pub fn vertices(&self) -> &[u32] {
         &self.vertices
     }
 
-    /// With the vertices of another site.
+    /// Adds the vertices of another site.
     pub fn and(mut self, other: EditSite) -> EditSite {
         self.vertices.extend(other.vertices);
         self.vertices.sort_unstable();
@@ -116,8 +116,8 @@ impl EditSite {
         self
     }
 
-    /// Whether edges about the site join all triangles about it with each other and with one from before the edit.
-    /// `first_added`: the first triangle that the edit added.
+    /// Returns true if edges about the site join all triangles about it with each other and with one from before the
+    /// edit. `first_added`: the first triangle that the edit added.
     fn is_joined(&self, mesh: &TriangleMesh, first_added: TriangleId) -> bool {
         let about = self.vertices.iter().flat_map(|v| mesh.around(*v)).map(|(t, _)| t);
         let has_edges = |t: &TriangleId| has_three_vertices(mesh.joined_vertices(*t));
@@ -138,17 +138,17 @@ impl EditSite {
     }
 }
 
-/// One triangle's side of an edge.
+/// Use of an edge by one triangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeUse {
     /// The triangle.
     pub triangle: TriangleId,
-    /// It traverses the edge from the lower vertex to the higher.
+    /// True if the triangle traverses the edge from the lower vertex to the higher.
     pub ascending: bool,
 }
 
 impl Topology {
-    /// Counts the edges of the triangles that are there.
+    /// Counts the edges and bodies of the existing triangles.
     pub fn of(mesh: &TriangleMesh) -> Topology {
         let mut edges = EdgeCounts::default();
         let mut joined = DisjointSets::new(mesh.triangle_id_end());
@@ -160,14 +160,14 @@ impl Topology {
         Topology { edges, bodies }
     }
 
-    /// Counts edges again after a change about a site. O(what is about it).
+    /// Recounts edges after a change about a site. O(triangles about it).
     pub fn recount_edges(&mut self, mesh: &TriangleMesh, site: &EditSite) {
         let after = EdgeCounts::at(mesh, site.vertices.iter().copied());
-        // Never below 0: the edges before the edit are among all.
+        // Never below 0: the edges before the edit are among all edges.
         let changed = |all: u32, before: u32, after: u32| all - before + after;
         let (all, before) = (self.edges, site.before);
-        // Counted again only where the edit was: over all edges one triangle of 70 k took 3.6 ms and of a million
-        // 80, twice, because the spare copy is cut too; so it takes 16 and 12 us.
+        // Recounted only at the edit: over all edges one triangle of 70 k took 3.6 ms and of a million 80, twice,
+        // because the spare copy is cut too; now it takes 16 and 12 us.
         self.edges = EdgeCounts {
             open: changed(all.open, before.open, after.open),
             non_manifold: changed(all.non_manifold, before.non_manifold, after.non_manifold),
@@ -176,17 +176,17 @@ impl Topology {
         };
     }
 
-    /// Counts bodies again when the edges are counted. O(what is about the site), but O(n) where the mesh is closed and
-    /// perhaps in parts. `first_added`: the first triangle that came.
+    /// Recounts bodies after the edges are counted. O(triangles about the site), but O(n) if the mesh is closed and
+    /// perhaps in parts. `first_added`: the first added triangle.
     pub fn recount_bodies(
         &mut self,
         mesh: &TriangleMesh,
         site: &EditSite,
         first_added: TriangleId,
     ) {
-        // Each part of what was one body has triangles about the site.
-        // Whether it is one body still is seen about the cut where all there is joined by edges. Otherwise all of
-        // the mesh is walked, and only a closed one: of an open one the number decides nothing.
+        // Each part of a former body has triangles about the site. If edges join all triangles about the cut, they are
+        // still one body. Otherwise the whole mesh is traversed, and only if it is closed: the number of bodies of an
+        // open mesh decides nothing.
         self.bodies = if self.bodies == Some(1) && site.is_joined(mesh, first_added) {
             Some(1)
         } else if self.edges.are_closed() {
@@ -196,12 +196,12 @@ impl Topology {
         };
     }
 
-    /// Every edge has exactly two triangles that agree in winding, and there is one.
+    /// Returns true if there is an edge and every edge has exactly two triangles that agree in winding.
     pub fn closed(&self) -> bool {
         self.bodies.is_some_and(|n| n > 0) && self.edges.are_closed()
     }
 
-    /// The rule that is right for such a mesh: pseudonormal iff closed and one body.
+    /// Correct rule for such a mesh: pseudonormal iff closed and one body.
     pub fn sign_rule(&self) -> SignRule {
         if self.closed() && self.bodies == Some(1) {
             SignRule::Pseudonormal
@@ -211,27 +211,27 @@ impl Topology {
     }
 }
 
-/// The smallest triangle of each body, ascending.
+/// Smallest triangle of each body, ascending.
 pub fn first_of_each_body(mesh: &TriangleMesh) -> Vec<TriangleId> {
     let mut joined = DisjointSets::new(mesh.triangle_id_end());
     visit_edges(mesh, |_, uses| joined.join_all(uses));
     joined.firsts(mesh)
 }
 
-/// The body of each triangle id, named by its smallest triangle.
+/// Body of each triangle id, named by its smallest triangle.
 pub fn body_of_each(mesh: &TriangleMesh) -> Vec<TriangleId> {
     let mut joined = DisjointSets::new(mesh.triangle_id_end());
     visit_edges(mesh, |_, uses| joined.join_all(uses));
     (0..mesh.triangle_id_end()).map(|t| TriangleId(joined.root(t))).collect()
 }
 
-/// Shows each edge once, its lower vertex first, with all triangles that use it in ascending order. Edges come by
-/// their lower vertex, then by their higher. Triangles that name a vertex twice are left out.
+/// Passes each edge once, its lower vertex first, with all triangles that use it in ascending order. Edges are in order
+/// of their lower vertex, then of their higher. Triangles that name a vertex twice are left out.
 pub fn visit_edges(mesh: &TriangleMesh, visit: impl FnMut([u32; 2], &[EdgeUse])) {
     visit_edges_at(mesh, 0..mesh.positions().len() as u32, visit);
 }
 
-/// The same of the edges whose lower vertex is one of these.
+/// As [`visit_edges`], but only for edges whose lower vertex is one of these.
 pub fn visit_edges_at(
     mesh: &TriangleMesh,
     vertices: impl Iterator<Item = u32>,
@@ -240,7 +240,7 @@ pub fn visit_edges_at(
     let mut at_vertex: Vec<(u32, EdgeUse)> = Vec::new();
     let mut uses: Vec<EdgeUse> = Vec::new();
     for low in vertices {
-        // Vertices that a seam joins have their edges together.
+        // Vertices that a seam joins share one list of edges.
         if mesh.joined(low) != low {
             continue;
         }
@@ -252,13 +252,14 @@ pub fn visit_edges_at(
             }
             for (high, ascending) in [(vertices[(k + 1) % 3], true), (vertices[(k + 2) % 3], false)]
             {
-                // Each edge at its lower vertex alone, or it would be counted twice.
+                // Each edge is visited only at its lower vertex, or it would be counted twice.
                 if high > low {
                     at_vertex.push((high, EdgeUse { triangle, ascending }));
                 }
             }
         }
-        // Unstable is enough: a triangle of three different vertices uses an edge once, so no two keys are equal.
+        // An unstable sort is enough: a triangle of three different vertices uses an edge once, so no two keys are
+        // equal.
         at_vertex.sort_unstable_by_key(|(high, edge_use)| (*high, edge_use.triangle));
         for edge in at_vertex.chunk_by(|a, b| a.0 == b.0) {
             uses.clear();
@@ -268,7 +269,7 @@ pub fn visit_edges_at(
     }
 }
 
-/// Whether triangles name the ends of their edge differently.
+/// Returns true if triangles name the ends of their edge differently.
 fn is_welded(mesh: &TriangleMesh, ends: [u32; 2], uses: &[EdgeUse]) -> bool {
     let named = |u: &EdgeUse| {
         let vertices = mesh.vertices(u.triangle);
@@ -277,7 +278,7 @@ fn is_welded(mesh: &TriangleMesh, ends: [u32; 2], uses: &[EdgeUse]) -> bool {
     uses.windows(2).any(|pair| named(&pair[0]) != named(&pair[1]))
 }
 
-/// The three vertices differ.
+/// Returns true if the three vertices differ.
 pub fn has_three_vertices([a, b, c]: [u32; 3]) -> bool {
     a != b && b != c && c != a
 }
@@ -294,7 +295,7 @@ impl DisjointSets {
 
     pub(super) fn root(&mut self, mut i: u32) -> u32 {
         while self.parent[i as usize] != i {
-            // Path halving: each look shortens the next one's.
+            // Path halving: each look-up shortens the path of the next one.
             let grandparent = self.parent[self.parent[i as usize] as usize];
             self.parent[i as usize] = grandparent;
             i = grandparent;
@@ -308,7 +309,7 @@ impl DisjointSets {
         }
     }
 
-    /// The first triangle of each set; those that name a vertex twice are in none.
+    /// First triangle of each set; triangles that name a vertex twice are in none.
     fn firsts(&mut self, mesh: &TriangleMesh) -> Vec<TriangleId> {
         let has_edges = |t: &TriangleId| has_three_vertices(mesh.joined_vertices(*t));
         mesh.triangle_ids().filter(|t| has_edges(t) && self.root(t.0) == t.0).collect()
@@ -316,7 +317,7 @@ impl DisjointSets {
 
     pub(super) fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
-        // The least member is the root, so that a body is named alike however its triangles were joined.
+        // The least member is the root, so that a body's name does not depend on the order of joins.
         self.parent[a.max(b) as usize] = a.min(b);
     }
 }
@@ -383,7 +384,8 @@ mod tests {
         for _ in 0..1_000 {
             let there: Vec<TriangleId> = mesh.triangle_ids().collect();
             let [a, b] = [(); 2].map(|()| there[random.below(there.len())]);
-            // One in three about a new vertex, and a hole that is mended; then a stray triangle that comes and goes.
+            // One triangle in three is split about a new vertex, and a hole is mended; then a stray triangle is added
+            // and removed.
             let v = mesh.add_vertex(Vec3::ZERO);
             let [p, q, r] = mesh.vertices(a);
             edit(&mut mesh, &mut t, &[a], &[[p, q, v], [q, r, v], [r, p, v]]);
@@ -400,7 +402,7 @@ mod tests {
         }
     }
 
-    /// The tip of an octahedron is cut off, both sides get a lid, and one is taken away.
+    /// The tip of an octahedron is cut off, both sides get a lid, and one part is removed.
     #[test]
     fn parts_are_counted() {
         let tip = |v: [u32; 5]| {

@@ -1,4 +1,4 @@
-//! Joining open edges that nearly lie upon each other, as rounding in a file leaves them.
+//! Joins open edges that nearly lie upon each other, as rounding in a file leaves them.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use glam::{DVec3, Vec3};
 use super::topology::{DisjointSets, visit_edges};
 use crate::geometry::{TriangleId, TriangleMesh};
 
-/// An edge with one triangle, as that traverses it.
+/// An edge with one triangle, in the triangle's direction.
 struct OpenEdge {
     triangle: TriangleId,
     vertices: [u32; 2],
     ends: [DVec3; 2],
 }
 
-/// Pairs that are tested for each open edge on average, at most. Along a seam there are some ten.
+/// Maximum number of pairs tested for each open edge on average. Along a seam there are some ten.
 const TESTS_PER_EDGE: usize = 256;
 
-/// Where the vertices are when each open edge is put upon the one that has its ends, the other way round, within `weld_m`
-/// metres, where there is exactly one and both are longer than that. The least vertex stays. `None`: too many edges are
-/// that near each other.
+/// Positions of the vertices after each open edge is put upon the edge that has its ends, reversed, within `weld_m`
+/// metres, if there is exactly one and both are longer than `weld_m`. The least vertex stays. `None` if too many edges
+/// are that near each other.
 pub(super) fn welded(mesh: &TriangleMesh, weld_m: f64) -> Option<Vec<Vec3>> {
     let edges = open_edges(mesh, weld_m);
     let opposite = opposite_of_each(&edges, weld_m)?;
@@ -48,9 +48,9 @@ fn open_edges(mesh: &TriangleMesh, longer_than_m: f64) -> Vec<OpenEdge> {
     edges
 }
 
-/// For each edge the only one that it may be put upon. `None`: that would take too long to find out.
+/// For each edge the only edge that it may be put upon. `None` if the search would take too long.
 fn opposite_of_each(edges: &[OpenEdge], weld_m: f64) -> Option<Vec<Option<usize>>> {
-    // Ends within a distance have their middle within it.
+    // If the ends are within a distance, the middles are too.
     let cell = |e: &OpenEdge| (0.5 * (e.ends[0] + e.ends[1]) / weld_m).floor().to_array();
     let key = |cell: [f64; 3]| cell.map(|x| (x + 0.0).to_bits());
     let mut in_cell: HashMap<[u64; 3], Vec<usize>> = HashMap::new();

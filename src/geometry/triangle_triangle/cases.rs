@@ -1,41 +1,41 @@
-//! The division-free decision in a triangle's own rectangle: sides of the plane, then sixteen cases.
+//! Division-free decision in a triangle's own rectangle: sides of the plane, then sixteen cases.
 //!
-//! The sixteen cases by the regions of two points are folded. The seven N say that both points are beyond one
-//! of the edges at the corner; the other nine together, that they are not both beyond the third edge and that
-//! the corners are not all on one side of the points' line. These are the separating lines of a segment and a
-//! triangle, so nothing is left out, and a test holds them to the table. Without branches a pair
-//! takes 32 ns instead of the table's 44 (`cargo bench -- P7`, `reused`).
+//! The sixteen cases by the regions of two points are merged. The seven N mean that both points are beyond one of the
+//! edges at the corner; the other nine together, that they are not both beyond the third edge and that the corners are
+//! not all on one side of the points' line. These are the separating lines of a segment and a triangle, so nothing is
+//! left out, and a test compares them with the table. Without branches a pair takes 32 ns instead of the table's 44
+//! (`cargo bench -- P7`, `reused`).
 
 use glam::DVec2;
 
 /// A triangle in its own frame: (0, 0), (l, 0) and (al, d).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LocalTriangle {
-    /// The longest edge.
+    /// Length of the longest edge.
     pub(super) l: f64,
-    /// The height on it.
+    /// Height over the longest edge.
     pub(super) d: f64,
-    /// From the start of the longest edge to the foot of the height.
+    /// Distance from the start of the longest edge to the foot of the height.
     pub(super) al: f64,
 }
 
-/// What floating point can tell for certain of two triangles.
+/// Result of a floating-point test of two triangles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairVerdict {
-    /// No point in common.
+    /// The triangles certainly have no point in common.
     Apart,
-    /// A point in common.
+    /// The triangles certainly have a point in common.
     Meet,
-    /// Too close to tell: exact predicates decide.
+    /// Too close to decide: exact predicates decide.
     Unsure,
 }
 
-/// Whether triangle B, with heights `z` over the plane of A and places `xy` in it, meets A.
+/// Decides whether triangle B, with heights `z` over the plane of A and positions `xy` in it, meets A.
 ///
-/// `error` bounds how far each of the coordinates, and `l`, `d` and `al`, is from one and the same exact
-/// placement; `reach` bounds them all, and is at least `error`. What follows is accurate to first order in
-/// `error / reach`, which is enough: from 1/16 on all that passes the plane is unsure. The few roundings of
-/// its own, 2^-53 of the terms, are within FRAME_ROUNDING.
+/// `error` bounds the distance of each of the coordinates, and `l`, `d` and `al`, from one and the same exact
+/// placement; `reach` bounds them all, and is at least `error`. The bounds below are accurate to first order in `error
+/// / reach`, which is enough: from 1/16 on every pair that passes the plane is unsure. The function's own few
+/// roundings, 2^-53 of the terms, are within FRAME_ROUNDING.
 pub(super) fn decide(
     a: &LocalTriangle,
     z: [f64; 3],
@@ -46,20 +46,20 @@ pub(super) fn decide(
     debug_assert!(0.0 <= error && error <= reach, "{error} of {reach}");
     let above = z.map(|z| z > error);
     let below = z.map(|z| z < -error);
-    // All on one side for certain.
+    // All vertices are certainly on one side.
     if above == [true; 3] || below == [true; 3] {
         return PairVerdict::Apart;
     }
     let bits = |b: [bool; 3]| u32::from(b[0]) | u32::from(b[1]) << 1 | u32::from(b[2]) << 2;
     let (above, below) = (bits(above), bits(below));
-    // A height that may be zero is never decided here: touching goes to the exact predicates, which cost 150 ns and
-    // are seldom asked.
+    // A height that may be zero is never decided here: touching goes to the exact predicates, which cost 150 ns and are
+    // seldom needed.
     if above | below != 0b111 {
         let coplanar = above | below == 0;
         let apart = coplanar && apart_in_plane(a, &xy(), error, reach);
         return if apart { PairVerdict::Apart } else { PairVerdict::Unsure };
     }
-    // The vertex alone on its side.
+    // The vertex that is alone on its side.
     let alone = if above.count_ones() == 1 { above } else { below };
     let k = alone.trailing_zeros() as usize;
     let (i, j) = ((k + 1) % 3, (k + 2) % 3);
@@ -71,11 +71,11 @@ pub(super) fn decide(
     cross(a, [delta1, delta2], [n1, n2], error, reach)
 }
 
-/// Where the points `n[j] / delta[j]`, between which B crosses the plane of A, lie about A's corner.
+/// Position of the points `n[j] / delta[j]`, between which B crosses the plane of A, relative to A's corner.
 ///
-/// With e the error and m the reach: delta <= 2m is off by 2e, N <= 2m^2 by 4em, c1 <= 2m^3 by 6em^2,
-/// c2 <= 4m^3 by 12em^2, `inside` by 24em^2, N1 x N2 by 32em^3, o1 and o2 by 80em^3. The constants below
-/// leave a quarter and more for roundings and second-order terms.
+/// With e the error and m the reach: delta <= 2m is off by 2e, N <= 2m^2 by 4em, c1 <= 2m^3 by 6em^2, c2 <= 4m^3 by
+/// 12em^2, `inside` by 24em^2, N1 x N2 by 32em^3, o1 and o2 by 80em^3. The constants below leave a quarter and more for
+/// roundings and second-order terms.
 fn cross(a: &LocalTriangle, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f64) -> PairVerdict {
     debug_assert!(delta[0] > 0.0 && delta[1] > 0.0, "{delta:?}");
     // 2.4: c1 = e1 x N, c2 = e2 x N; both points beyond e1, or both beyond e2, are the seven N.
@@ -91,7 +91,7 @@ fn cross(a: &LocalTriangle, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f
     let o1 = o - delta[0] * c1[1] + delta[1] * c1[0];
     let o2 = o - delta[0] * c2[1] + delta[1] * c2[0];
     let beside = greater(lesser(o, lesser(o1, o2)), -greater(o, greater(o1, o2)));
-    // One comparison at the end and no branch in between, unlike the table of sixteen cases.
+    // One comparison at the end and no branch before it, unlike the table of sixteen cases.
     let apart = greater(greater(beyond_edges, 0.5 * beyond_third) * (8.0 * reach), beside);
     let off = 128.0 * error * reach * reach * reach;
     if apart > off {
@@ -103,9 +103,9 @@ fn cross(a: &LocalTriangle, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f
     }
 }
 
-/// Whether triangles in one plane are certainly apart in it (2.5): some edge of one has the other certainly beyond it,
-/// or beyond the corner across. `error` and `reach` as for `decide`. Apart along the plane is apart, whatever the
-/// heights are.
+/// Returns true if triangles in one plane are certainly apart in it (2.5): the other triangle is certainly beyond some
+/// edge of one, or beyond the corner across. `error` and `reach` as for `decide`. Triangles that are apart along the
+/// plane are apart for any heights.
 fn apart_in_plane(a: &LocalTriangle, b: &[DVec2; 3], error: f64, reach: f64) -> bool {
     let a = [DVec2::ZERO, DVec2::new(a.l, 0.0), DVec2::new(a.al, a.d)];
     // Differences of at most 2m are off by 2e, each of the two products by 8em.
@@ -124,7 +124,7 @@ fn edge_separates(own: &[DVec2; 3], other: &[DVec2; 3], off: f64) -> bool {
     })
 }
 
-/// As one instruction, for numbers: `f64::min` also minds NaN.
+/// Takes one instruction, for numbers: `f64::min` also handles NaN.
 fn lesser(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::oracle::Random;
 
-    /// The table of 2.4 as it stands, on integers: rows and columns I, II, III, IV.
+    /// The original table of 2.4, on integers: rows and columns I, II, III, IV.
     fn table(e1: [i64; 2], e2: [i64; 2], delta: [i64; 2], n: [[i64; 2]; 2]) -> bool {
         let cross = |u: [i64; 2], v: [i64; 2]| u[0] * v[1] - u[1] * v[0];
         let e = cross(e1, e2);
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// The lines that separate, folded together, decide as the sixteen cases do.
+    /// The merged separating lines decide as the sixteen cases do.
     #[test]
     fn separating_lines_are_the_sixteen_cases() {
         let mut random = Random::new(16);
@@ -180,7 +180,7 @@ mod tests {
             let expected = table([l, 0], [al, d], delta, n);
             let flat = LocalTriangle { l: l as f64, d: d as f64, al: al as f64 };
             let points = n.map(|[x, y]| DVec2::new(x as f64, y as f64));
-            // All is exact, so only what is zero is unsure.
+            // All values are exact, so only zero is unsure.
             let got = cross(&flat, delta.map(|x| x as f64), points, 1e-30, 1.0);
             n_certain += usize::from(got != PairVerdict::Unsure);
             n_met += usize::from(expected);

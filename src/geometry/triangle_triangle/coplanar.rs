@@ -1,8 +1,8 @@
-//! Triangles in one plane, and triangles without area, exactly.
+//! Exact tests of triangles in one plane, and of triangles without area.
 //!
-//! A triangle without area is a segment or a point. What then lies in one plane is seen along an axis that
-//! keeps its points apart; two convex shapes of the plane meet when a vertex of one is in the other or when
-//! two of their edges cross.
+//! A triangle without area is a segment or a point. Shapes that then lie in one plane are viewed along an axis that
+//! keeps their points apart; two convex shapes of the plane meet if a vertex of one is in the other or if two of their
+//! edges cross.
 
 use glam::{DVec2, DVec3};
 
@@ -11,14 +11,14 @@ use super::{
     predicates::{Triangle, on_one_side, orient_2d, orient_3d, sides},
 };
 
-/// A triangle, or the segment that one without area is, by its vertices' numbers.
+/// A triangle, or the segment of a triangle without area, by its vertices' numbers.
 enum Shape {
     Face,
-    /// From the lexicographically least vertex to the greatest, which may be one point.
+    /// From the lexicographically least vertex to the greatest, which may coincide.
     Segment([usize; 2]),
 }
 
-/// How two shapes meet of which one has no area, or that are in one plane.
+/// Contact of two shapes that are in one plane, or of which one has no area.
 enum DegenerateMeeting {
     /// An edge of A through B's face, or of B through A's.
     Through { edge: [usize; 2], of_a: bool },
@@ -26,7 +26,7 @@ enum DegenerateMeeting {
     InPlane,
 }
 
-/// Whether triangles meet of which one has no area, or that are in one plane.
+/// Returns true if triangles meet that are in one plane, or of which one has no area.
 pub(super) fn meet(a: &Triangle, b: &Triangle) -> bool {
     match degenerate_meeting(a, b) {
         None => false,
@@ -35,7 +35,7 @@ pub(super) fn meet(a: &Triangle, b: &Triangle) -> bool {
     }
 }
 
-/// Where they meet.
+/// Crossing of such triangles.
 pub(super) fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
     match degenerate_meeting(a, b)? {
         DegenerateMeeting::InPlane => widest(a, b),
@@ -50,7 +50,7 @@ pub(super) fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
     }
 }
 
-/// `None` when they certainly do not meet.
+/// Returns `None` if they certainly do not meet.
 fn degenerate_meeting(a: &Triangle, b: &Triangle) -> Option<DegenerateMeeting> {
     match (shape(a), shape(b)) {
         (Shape::Face, Shape::Face) => Some(DegenerateMeeting::InPlane),
@@ -62,7 +62,7 @@ fn degenerate_meeting(a: &Triangle, b: &Triangle) -> Option<DegenerateMeeting> {
     }
 }
 
-/// A segment of `t` against a face; of A against B's when `of_a`.
+/// Tests a segment of `t` against a face; of A against B's if `of_a`.
 fn pierces(
     t: &Triangle,
     edge: [usize; 2],
@@ -99,19 +99,19 @@ pub(super) fn seen(p: DVec3, axis: usize) -> DVec2 {
     }
 }
 
-/// A point that both have.
+/// A point that both triangles contain.
 #[derive(Clone, Copy)]
 enum Common {
     VertexOfA(usize),
     VertexOfB(usize),
-    /// On an edge of A, 0 at its start and 1 at its end, where one of B crosses it.
+    /// On an edge of A, 0 at its start and 1 at its end, at its crossing with an edge of B.
     OnEdgeOfA(usize, f64),
 }
 
 /// Three vertices of each, nine crossings of edges.
 const COMMON_MAX: usize = 15;
 
-/// Points that span what A and B have in common in their plane: vertices in the other, crossings of edges.
+/// Points that span the intersection of A and B in their plane: vertices in the other, crossings of edges.
 fn common(a: &Triangle, b: &Triangle) -> impl Iterator<Item = Common> {
     let axis = clear_view(a, b);
     let (a, b) = (a.map(|p| seen(p, axis)), b.map(|p| seen(p, axis)));
@@ -123,7 +123,7 @@ fn common(a: &Triangle, b: &Triangle) -> impl Iterator<Item = Common> {
     of_a.chain(of_b).chain(edges)
 }
 
-/// From one to the other of the common points that are farthest apart.
+/// Segment between the two common points that are farthest apart.
 fn widest(a: &Triangle, b: &Triangle) -> Option<Crossing> {
     let mut found = [CrossingEnd::default(); COMMON_MAX];
     let mut len = 0;
@@ -147,11 +147,10 @@ fn widest(a: &Triangle, b: &Triangle) -> Option<Crossing> {
     Some(Crossing { kind: CrossingKind::Coplanar, ends })
 }
 
-/// An axis along which no two points of their common plane, or line, are seen as one.
+/// An axis along which no two points of their common plane, or line, coincide.
 fn clear_view(a: &Triangle, b: &Triangle) -> usize {
     let points = [a[0], a[1], a[2], b[0], b[1], b[2]];
-    // The first axis that will do, always in one order, so that the answer does not depend on how the triangles are
-    // given.
+    // The first suitable axis in a fixed order, so that the result does not depend on the order of the triangles.
     for axis in [2, 0, 1] {
         let flat = points.map(|p| seen(p, axis));
         for i in 0..6 {
@@ -162,7 +161,7 @@ fn clear_view(a: &Triangle, b: &Triangle) -> usize {
             }
         }
     }
-    // All on one line: x or y tells its points apart, unless it is along z.
+    // All points are on one line: x or y distinguishes them, unless the line is along z.
     if points.iter().any(|p| p.x != points[0].x || p.y != points[0].y) { 2 } else { 0 }
 }
 
@@ -177,7 +176,7 @@ fn holds(t: &[DVec2; 3], p: DVec2) -> bool {
     })
 }
 
-/// Where on edge `i` of A edge `j` of B crosses it, both at inner points.
+/// Parameter on edge `i` of A at which edge `j` of B crosses it, both at inner points.
 fn edge_crossing(a: &[DVec2; 3], i: usize, b: &[DVec2; 3], j: usize) -> Option<f64> {
     let (p, q) = (a[i], a[(i + 1) % 3]);
     let (r, s) = (b[j], b[(j + 1) % 3]);

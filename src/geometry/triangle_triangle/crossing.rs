@@ -1,37 +1,36 @@
-//! Where two triangles cross: a segment with its place on both.
+//! Crossing of two triangles: a segment with its position on both.
 
 use glam::DVec3;
 
 use super::predicates::Triangle;
 use crate::geometry::distance::point_triangle::closest_point;
 
-/// How two triangles cross.
+/// Kind of a crossing of two triangles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrossingKind {
-    /// In a segment, which may be a point; it runs along normal A x normal B.
+    /// A segment, which may be a point; it runs along normal A x normal B.
     Through,
-    /// They are in one plane, or on one line. The segment is from one to the other of the two points
-    /// farthest apart that they have in common; of equal ones the first: vertices of A, vertices of B,
-    /// crossings of edges in the order of A's and then B's.
+    /// The triangles are in one plane, or on one line. The segment joins the two points farthest apart that they have
+    /// in common; of equal ones the first: vertices of A, vertices of B, crossings of edges in the order of A's and
+    /// then B's.
     Coplanar,
 }
 
-/// The segment in which two triangles cross.
+/// Segment in which two triangles cross.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossing {
     /// Through each other or in one plane.
     pub kind: CrossingKind,
-    /// Where it starts and ends; equal when it is a point.
+    /// Start and end; equal if the segment is a point.
     pub ends: [CrossingEnd; 2],
 }
 
-/// An end of a crossing, on an edge of one triangle and on the other triangle. It is the same to the bit for
-/// all triangles that share the edge, so crossings chain into curves. Rounding times edge over height puts
-/// it off the plane of the other triangle, and that over the sine of the angle between edge and plane off
-/// its place along the edge.
+/// An end of a crossing, on an edge of one triangle and on the other triangle. It is identical to the bit for all
+/// triangles that share the edge, so crossings chain into curves. Rounding times edge over height moves it off the
+/// plane of the other triangle, and that over the sine of the angle between edge and plane moves it along the edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CrossingEnd {
-    /// In the frame of the triangles.
+    /// Position in the frame of the triangles.
     pub point: DVec3,
     /// Weights of A's vertices; each in [0, 1], sum 1.
     pub barycentric_a: DVec3,
@@ -40,8 +39,8 @@ pub struct CrossingEnd {
 }
 
 impl CrossingEnd {
-    /// Where A's edge between two of its vertices meets the plane of B; `sides` says how far off it A's
-    /// vertices are.
+    /// Point at which A's edge between two of its vertices meets the plane of B; `sides` are the heights of A's
+    /// vertices over that plane.
     pub(super) fn on_a(
         a: &Triangle,
         sides: &[f64; 3],
@@ -52,7 +51,7 @@ impl CrossingEnd {
         CrossingEnd { point, barycentric_a, barycentric_b: weights(point, b) }
     }
 
-    /// Where B's edge meets the plane of A.
+    /// Point at which B's edge meets the plane of A.
     pub(super) fn on_b(
         a: &Triangle,
         b: &Triangle,
@@ -91,15 +90,15 @@ impl CrossingEnd {
     }
 }
 
-/// Of a point that is on the triangle but for rounding.
+/// Weights of a point that is on the triangle except for rounding.
 fn weights(point: DVec3, t: &Triangle) -> DVec3 {
     closest_point(point, t).barycentric.max(DVec3::ZERO)
 }
 
-/// The point of an edge whose ends are on different sides, or one on the plane, that is on the plane; with
-/// its weights. Computed from the lexicographically lesser end, whichever way the triangle runs.
+/// Point on the plane, with its weights, of an edge whose ends are on different sides, or one of them on the plane.
+/// Computed from the lexicographically lesser end, for either direction of the triangle.
 fn on_edge(t: &Triangle, sides: &[f64; 3], [p, q]: [usize; 2]) -> (DVec3, DVec3) {
-    // So both triangles at an edge compute the same point to the bit, and crossings chain into curves.
+    // Both triangles at an edge therefore compute the point identically to the bit, and crossings chain into curves.
     let (p, q) = if t[q].to_array() < t[p].to_array() { (q, p) } else { (p, q) };
     let (above, below) = (sides[p], sides[q]);
     // The ends are on different sides or one is on the plane, so the difference is not 0.

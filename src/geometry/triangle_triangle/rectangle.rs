@@ -1,4 +1,4 @@
-//! A triangle's leaf box: a rectangle flush with its longest edge, and what is seen from it.
+//! A triangle's leaf box: a rectangle flush with its longest edge, and tests in its frame.
 //!
 //! ```text
 //!  y
@@ -20,34 +20,34 @@ use crate::geometry::{
     tolerance::{FLATTEST_FRAME, FRAME_ROUNDING, UNITY_ROUNDING},
 };
 
-/// The frame and the sides of a triangle's rectangle. Lengths in metres.
+/// Frame and sides of a triangle's rectangle. Lengths in metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rectangle {
-    /// A3, where the longest edge starts.
+    /// A3, the start of the longest edge.
     corner: DVec3,
     /// Along the longest edge.
     x: DVec3,
-    /// In the triangle's plane, to the apex.
+    /// In the triangle's plane, towards the apex.
     y: DVec3,
     /// The triangle's normal.
     z: DVec3,
     flat: LocalTriangle,
-    /// How far off a unit of length may be seen from here: the rounding of the axes.
+    /// Relative error of a length measured in this frame: the rounding of the axes.
     slack: f64,
 }
 
-/// A triangle whose corners were computed.
+/// A triangle whose corners are computed and so rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rounded {
     corners: Triangle,
-    /// Bounds how far off its true place each coordinate is, metres.
+    /// Bounds the error of each coordinate, metres.
     error: f64,
-    /// Bounds the coordinates of the other corners seen from the first.
+    /// Bounds the coordinates of the other corners relative to the first.
     size: f64,
 }
 
 impl Rounded {
-    /// `error` bounds how far off its true place each coordinate is, metres.
+    /// `error` bounds the error of each coordinate, metres.
     pub fn new(corners: Triangle, error: f64) -> Rounded {
         let [a, b, c] = corners;
         let size = (b - a).abs().element_sum().max((c - a).abs().element_sum());
@@ -55,17 +55,17 @@ impl Rounded {
     }
 }
 
-/// Another triangle's rectangle seen from one: what the box test computes and the triangle test re-uses.
+/// Another triangle's rectangle in the frame of one: computed by the box test and re-used by the triangle test.
 #[derive(Clone, Copy, Debug)]
 pub struct SeenRectangle {
-    /// The other's axes as columns.
+    /// Axes of the other as columns.
     pub rotation: DMat3,
-    /// The other's corner.
+    /// Corner of the other.
     pub corner: DVec3,
 }
 
 impl Rectangle {
-    /// `None` for a triangle without area, or so flat that no frame of it can be relied on.
+    /// Returns `None` for a triangle without area, or one too flat for a reliable frame.
     pub fn of(t: &Triangle) -> Option<Rectangle> {
         let squared = |k: usize| t[k].distance_squared(t[(k + 1) % 3]);
         let k = (0..3).reduce(|i, j| if squared(j) > squared(i) { j } else { i })?;
@@ -95,16 +95,16 @@ impl Rectangle {
         DMat3::from_cols(self.x, self.y, self.z)
     }
 
-    /// Whether a triangle in the same frame as this one meets it.
+    /// Decides whether a triangle in the frame of this one meets it.
     ///
-    /// For a triangle that deforms: its own rectangle would have to be built each time. On boxes that overlap
-    /// (`cargo bench -- P7`) this takes 50 ns, corners carried along included; by rectangles 56 ns, 106 ns
-    /// with the other's built for it; exact predicates alone 150 ns. So no number of tool triangles met in a
-    /// tick repays a tissue triangle's rectangle, and the exact test is never the faster one.
+    /// For a triangle that deforms: its own rectangle would have to be built each time. On boxes that overlap (`cargo
+    /// bench -- P7`) this takes 50 ns, transforming corners included; by rectangles 56 ns, 106 ns with the other's
+    /// built for it; exact predicates alone 150 ns. So no number of tool triangles met in a tick repays a tissue
+    /// triangle's rectangle, and the exact test is never the faster one.
     pub fn meets(&self, other: &Rounded) -> PairVerdict {
         let from = other.corners.map(|p| p - self.corner);
         let [x, y, z] = from[0].to_array();
-        // Seen from the corner, so that a tool far from the origin loses nothing.
+        // Relative to the corner, so that a tool far from the origin loses no precision.
         let reach = x.abs() + y.abs() + z.abs() + other.size + self.flat.l;
         let error = other.error + self.slack * reach;
         let heights = from.map(|p| self.z.dot(p));
@@ -112,7 +112,7 @@ impl Rectangle {
         decide(&self.flat, heights, places, error, reach)
     }
 
-    /// Another triangle's rectangle seen from this one, given how the other's frame lies in this one's.
+    /// Another triangle's rectangle in this frame; `this_from_other` maps the other's frame to this one's.
     pub fn see(&self, other: &Rectangle, this_from_other: &Pose) -> SeenRectangle {
         let to_own = self.axes().transpose();
         SeenRectangle {
@@ -121,7 +121,7 @@ impl Rectangle {
         }
     }
 
-    /// False only when the rectangles are apart: the box test that `seen` serves first.
+    /// Returns false only if the rectangles are apart: the box test, which comes first and shares `seen`.
     pub fn may_meet_seen(&self, other: &Rectangle, seen: &SeenRectangle, error: f64) -> bool {
         let half = |f: &LocalTriangle| DVec3::new(0.5 * f.l, 0.5 * f.d, 0.0);
         let (own, others) = (half(&self.flat), half(&other.flat));
@@ -132,8 +132,8 @@ impl Rectangle {
         !separated(&seen.rotation, between, own, others, rounding)
     }
 
-    /// Whether the triangle of a rectangle that was seen from this one meets it. `error` bounds how far off
-    /// its true place each coordinate of the other is, metres.
+    /// Decides whether the triangle of a rectangle in this frame meets this one. `error` bounds the error of each
+    /// coordinate of the other, metres.
     pub fn meets_seen(&self, other: &Rectangle, seen: &SeenRectangle, error: f64) -> PairVerdict {
         let LocalTriangle { l, d, al } = other.flat;
         let (rx, ry, t) = (seen.rotation.x_axis, seen.rotation.y_axis, seen.corner);

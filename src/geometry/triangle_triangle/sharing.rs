@@ -1,4 +1,4 @@
-//! Triangles of one mesh: whether two meet anywhere but in the vertices and the edge that they share.
+//! Tests whether two triangles of one mesh meet anywhere except in the vertices and the edge that they share.
 
 use super::{
     coplanar::seen,
@@ -6,16 +6,16 @@ use super::{
     predicates::{Triangle, on_one_side, orient_2d, orient_3d},
 };
 
-/// A triangle of a mesh: its vertices' numbers and where they are.
+/// A triangle of a mesh: its vertices' numbers and positions.
 pub type MeshTriangle = ([u32; 3], Triangle);
 
-/// Whether two triangles have a point in common that is in no vertex and no edge of both, exactly. Touching counts; so
-/// do two triangles with the same vertices, and one without area that shares an edge.
+/// Returns true if two triangles have a point in common that is in no vertex and no edge of both, exactly. Touching
+/// counts; so do two triangles with equal vertices, and one without area that shares an edge.
 pub fn meet_beyond_shared((v, a): &MeshTriangle, (w, b): &MeshTriangle) -> bool {
     let mut shared = [(0, 0); 3];
     let mut n_shared = 0;
     for (i, j) in (0..9).map(|n| (n / 3, n % 3)).filter(|(i, j)| v[*i] == w[*j]) {
-        // More only where a triangle names a vertex twice.
+        // More only if a triangle names a vertex twice.
         if n_shared == 3 {
             return true;
         }
@@ -30,7 +30,7 @@ pub fn meet_beyond_shared((v, a): &MeshTriangle, (w, b): &MeshTriangle) -> bool 
     }
 }
 
-/// A's vertex `i` is B's vertex `j`.
+/// Vertex `i` of A is vertex `j` of B.
 fn meet_beyond_vertex(a: &Triangle, i: usize, b: &Triangle, j: usize) -> bool {
     let opposite = |t: &Triangle, k: usize| [t[(k + 1) % 3], t[(k + 2) % 3]];
     let (of_a, of_b) = (opposite(a, i), opposite(b, j));
@@ -39,17 +39,18 @@ fn meet_beyond_vertex(a: &Triangle, i: usize, b: &Triangle, j: usize) -> bool {
     {
         return false;
     }
-    // What they have in common is convex and has the vertex in it. If there is more, it ends where one of them does,
+    // The intersection is convex and contains the vertex. If it is larger, it ends at the end of one of the triangles,
     // and from its vertex a triangle is left through the opposite edge alone.
     let segment = |[p, q]: [glam::DVec3; 2]| [p, q, q];
     meet(&segment(of_a), b) || meet(a, &segment(of_b))
 }
 
-/// Triangles on both sides of an edge of A are one on the other: in one plane, their third vertices on one side of it.
+/// Returns true if the triangles on both sides of an edge of A overlap: in one plane, with their third vertices on one
+/// side of the edge.
 fn is_folded(a: &Triangle, edge: [usize; 2], b: &Triangle, third_of_b: usize) -> bool {
     let (p, q) = (a[edge[0]], a[edge[1]]);
     let (r, s) = (a[3 - edge[0] - edge[1]], b[third_of_b]);
-    // Along any axis from which the plane is not seen edge on, sides of a line in it stay sides.
+    // Along any axis in which the plane is not edge on, sides of a line in it stay sides.
     let is_apart = |axis: usize| {
         let [p, q, r, s] = [p, q, r, s].map(|p| seen(p, axis));
         let (of_r, of_s) = (orient_2d(p, q, r), orient_2d(p, q, s));
@@ -65,8 +66,8 @@ mod tests {
     use super::*;
     use crate::oracle::{random::Random, triangle::triangle_distance};
 
-    /// Of what is cut off about the shared vertex or edge. Corners are small whole numbers, so what two triangles have in
-    /// common beyond that is longer; a power of two, so that what is left has exact corners.
+    /// Share cut off about the shared vertex or edge. Corners are small whole numbers, so the intersection of two
+    /// triangles beyond that is longer; a power of two, so that the remaining part has exact corners.
     const CUT_OFF: f64 = 1.0 / 1024.0;
     /// Far less than corners of small whole numbers can be apart without meeting.
     const APART: f64 = 1e-7;
@@ -93,7 +94,7 @@ mod tests {
                     continue;
                 }
                 let at = |from: DVec3, to: DVec3| from + (to - from) * CUT_OFF;
-                // All of A but a hair about what it shares.
+                // All of A except a tiny part about the shared feature.
                 let rest = match n {
                     0 => vec![[at(p, q), q, r], [at(p, q), r, at(p, r)]],
                     _ => vec![[at(p, r), at(q, r), r]],

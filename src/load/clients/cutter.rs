@@ -1,6 +1,6 @@
 //! The simulator's knife: a thread that splits one triangle of the tissue after the other.
 //!
-//! A triangle becomes three about its middle, so the surface stays closed and where it was.
+//! A cut splits a triangle into three about its centroid, so the surface stays closed and keeps its shape.
 
 use std::{
     sync::{
@@ -19,45 +19,45 @@ use crate::{
     load::{report::latencies::Latencies, run::start::Starter},
 };
 
-/// Triangles between two that are split one after the other: a large prime, so that they lie apart.
+/// Stride between two consecutively split triangles: a large prime, so that they lie apart.
 const STRIDE: usize = 7_919;
 
-/// What the cutting client does.
+/// Plan of the cutting client.
 pub struct CutPlan {
-    /// Where to connect to.
+    /// Address of the server.
     pub server: ServerAddress,
-    /// The scene.
+    /// Id of the scene.
     pub scene_id: String,
-    /// The tissue that it cuts.
+    /// Id of the tissue to cut.
     pub tissue_id: u32,
-    /// At rest: `[n_vertices]`.
+    /// Vertices at rest: `[n_vertices]`.
     pub rest: Vec<Vec3>,
-    /// As uploaded: `[n_triangles]`.
+    /// Triangles as uploaded: `[n_triangles]`.
     pub triangles: Vec<[u32; 3]>,
     /// Cuts a second.
     pub rate_hz: f64,
-    /// Cuts in all, no more than there are triangles.
+    /// Total number of cuts, at most the number of triangles.
     // More would cut triangles that are gone: an id is not used again.
     pub n_cuts: u64,
     /// Clients that share the machine.
     pub n_clients: u32,
-    /// Ends it early.
+    /// Ends the client early when set.
     pub stop: Arc<AtomicBool>,
 }
 
-/// What became of the cuts.
+/// Counts and times of the cuts.
 #[derive(Clone, Debug, Default)]
 pub struct Cuts {
-    /// Applied and published.
+    /// Cuts applied and published.
     pub done: u64,
-    /// In the engine, as the server says.
+    /// Time of a cut in the engine, as reported by the server.
     pub update: Latencies,
 }
 
-/// Runs it to its end on the calling thread.
+/// Runs the client to its end on the calling thread.
 ///
 /// # Errors
-/// When the server refuses or goes, or when there is no timer.
+/// Returns an error if the server refuses or goes away, or if there is no timer.
 pub fn run(plan: &CutPlan, starter: Starter) -> Result<Cuts, WorkerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -70,7 +70,7 @@ pub fn run(plan: &CutPlan, starter: Starter) -> Result<Cuts, WorkerError> {
             if plan.stop.load(Ordering::Relaxed) {
                 break;
             }
-            // Awaited one by one: the number of the vertex that a cut adds counts the cuts before it.
+            // Cuts are awaited one by one: the number of the vertex that a cut adds counts the cuts before it.
             let answer = client.edit_topology(plan.cut(due.index as usize)).await?;
             cuts.done += 1;
             cuts.update.record(Duration::from_secs_f64(1e-6 * answer.update_us.max(0.0)));
@@ -80,14 +80,15 @@ pub fn run(plan: &CutPlan, starter: Starter) -> Result<Cuts, WorkerError> {
 }
 
 impl CutPlan {
-    /// The cut of that number; each before it has added one vertex.
+    /// Returns the cut with this number; each earlier cut has added one vertex.
     fn cut(&self, number: usize) -> EditTopologyRequest {
         let n_triangles = self.triangles.len();
-        // Each triangle once: if the stride divides their number, one after the other.
+        // Each triangle is cut once: if the stride divides their number, cuts go one after the other.
         let stride = if n_triangles.is_multiple_of(STRIDE) { 1 } else { STRIDE };
         let t = number * stride % n_triangles;
         let [a, b, c] = self.triangles[t];
-        // At rest: a deformed tissue gets a vertex a little off its surface, which the next frame puts right.
+        // The centroid is taken at rest: on a deformed tissue the new vertex lies a little off the surface until the
+        // next frame.
         let middle = [a, b, c].iter().map(|v| self.rest[*v as usize]).sum::<Vec3>() / 3.0;
         let m = (self.rest.len() + number) as u32;
         EditTopologyRequest {

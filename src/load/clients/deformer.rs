@@ -21,61 +21,61 @@ use crate::{
     },
 };
 
-/// Frames that may wait for the transport; with more the simulator skips one, as it would.
+/// Frames that may wait for the transport; beyond that the client skips a frame, as a simulator would.
 const WAITING_MAX: usize = 2;
-// Shorter than a haptic client waits: an acknowledgement that is missing is only counted, and fails no run.
+// Shorter than a haptic client waits: a missing acknowledgement is only counted, and fails no run.
 const LAST_ANSWERS_MAX: Duration = Duration::from_secs(2);
 
-/// What the deforming client does.
+/// Plan of the deforming client.
 pub struct DeformPlan {
-    /// Where to connect to.
+    /// Address of the server.
     pub server: ServerAddress,
-    /// The scene.
+    /// Id of the scene.
     pub scene_id: String,
-    /// The tissue that it deforms.
+    /// Id of the tissue to deform.
     pub tissue_id: u32,
-    /// Its shape.
+    /// Shape of the tissue.
     pub dent: Dent,
-    /// Whose tip the dent follows.
+    /// Path of the tip that the dent follows.
     pub path: Arc<Path>,
-    /// Where the tissue gives way instead, while viewers move the device.
+    /// Source of the dent's site instead of the path, while viewers move the device.
     pub guide: Option<Arc<Guide>>,
     /// Frames a second.
     pub rate_hz: f64,
-    /// Frames in all.
+    /// Total number of frames.
     pub n_frames: u64,
     /// Clients that share the machine.
     pub n_clients: u32,
-    /// Ends it early.
+    /// Ends the client early when set.
     pub stop: Arc<AtomicBool>,
 }
 
-/// What became of the deformations.
+/// Counts and times of the deformations.
 #[derive(Clone, Debug, Default)]
 pub struct Deformations {
-    /// Handed to the transport.
+    /// Deformations handed to the transport.
     pub sent: u64,
-    /// Said to be visible to ticks.
+    /// Deformations that the server acknowledged as visible to ticks.
     pub acknowledged: u64,
-    /// In the engine, as the server says.
+    /// Time of an update in the engine, as reported by the server.
     pub update: Latencies,
-    /// Of the first minute.
+    /// Deformations sent in the first minute.
     pub frames: Vec<SentFrame>,
 }
 
 /// A deformation that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct SentFrame {
-    /// When it was sent, seconds since the run's start.
+    /// Time of sending, seconds since the run's start.
     pub sent_s: f64,
-    /// Which time of the path its shape is of, seconds.
+    /// Time on the path that the shape belongs to, seconds.
     pub site_s: f64,
 }
 
-/// Runs it to its end on the calling thread.
+/// Runs the client to its end on the calling thread.
 ///
 /// # Errors
-/// When the server refuses or goes, or when there is no timer.
+/// Returns an error if the server refuses or goes away, or if there is no timer.
 pub fn run(mut plan: DeformPlan, starter: Starter) -> Result<Deformations, WorkerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -99,7 +99,7 @@ async fn drive(
     let mut pacer = Pacer::new(started, plan.rate_hz, plan.n_frames, plan.n_clients)?;
     while !plan.stop.load(Ordering::Relaxed) {
         tokio::select! {
-            // Answers first: where frames are always overdue, the answers and the error that they may end with would
+            // Answers are polled first: if frames were always overdue, the answers and the error that ends them would
             // not be read.
             biased;
             answer = answers.message() => match answer {
@@ -108,10 +108,10 @@ async fn drive(
                 Err(status) => return Err(ClientError::of(client.server(), "Deform", &status).into()),
             },
             due = pacer.due() => {
-                // A simulator after a stall sends the newest shape, and not two within a tenth of a millisecond.
+                // After a stall a simulator sends the newest shape, and not two within a tenth of a millisecond.
                 let Some(due) = due?.map(|due| pacer.newest(due)) else { break };
-                // Room first: the dent takes each shape that it follows as sent. A frame that is dropped after that
-                // would leave its vertices at the server where they were.
+                // A permit comes first: the dent takes each shape that it follows as sent. If a frame were dropped
+                // after that, its vertices would stay at the server where they were.
                 match requests.try_reserve() {
                     Ok(room) => {
                         let site_s = (due.intended - started).as_secs_f64();
@@ -126,22 +126,22 @@ async fn drive(
                             }
                         }
                     }
-                    // A frame that is skipped is not made up for: the next one has the newest shape.
+                    // A skipped frame is not made up for: the next one has the newest shape.
                     Err(TrySendError::Full(())) => {}
-                    // The answers say why it ended.
+                    // The answers report why the stream ended.
                     Err(TrySendError::Closed(())) => tokio::task::yield_now().await,
                 }
             }
         }
     }
-    // Tells the server that no frame follows, so that it ends the stream after the last answer.
+    // Closing the requests tells the server that no frame follows; it then ends the stream after the last answer.
     drop(requests);
     let last = async {
         while let Ok(Some(answer)) = answers.message().await {
             done.acknowledge(&answer);
         }
     };
-    // What does not come in time stays unacknowledged.
+    // Answers that do not come in time stay unacknowledged.
     let _ = tokio::time::timeout(LAST_ANSWERS_MAX, last).await;
     Ok(done)
 }

@@ -1,5 +1,5 @@
-//! A simulated device and the hand that holds it, on a thread of its own: a servo at some kilohertz over the newest local
-//! model, whose answers come late and are lost as a network would have it.
+//! A simulated device and the hand that holds it, on a thread of its own. A servo at some kilohertz runs on the newest
+//! local model; models arrive late or get lost, as on a network.
 
 use std::{
     collections::VecDeque,
@@ -31,31 +31,31 @@ use crate::{
     servo::{DeviceFeed, DevicePose, DeviceServo, ServoOptions, device_servo},
 };
 
-/// What a device's thread does.
+/// Plan of a device's thread.
 #[derive(Clone, Debug)]
 pub struct DevicePlan {
     /// Samples a second.
     pub servo_hz: f64,
     /// The device and its hand.
     pub device: HeldDevice,
-    /// Of the spring, N/m.
+    /// Stiffness of the spring, N/m.
     pub stiffness_n_per_m: f64,
-    /// Each answer comes so much later.
+    /// Delay of each answer.
     pub delay: Duration,
-    /// And up to so much later than that.
+    /// Greatest additional random delay of an answer.
     pub jitter: Duration,
     /// Share of the answers that never come, 0 to 1.
     pub loss: f64,
-    /// The hand stops where the path presses deepest, and holds.
+    /// True if the hand stops at the deepest point of the path, and holds.
     pub holds: bool,
 }
 
-/// The side of the client: gives models to the device, and asks it where it is.
+/// The client's side of the device: passes models to it, and reads its pose.
 pub struct DeviceThread {
     plan: DevicePlan,
     feed: DeviceFeed,
     pose: Pose,
-    /// When each is due, the model, and when its tick was sent, nanoseconds since the start.
+    /// Models under way: due time, model, and its tick's sending time, nanoseconds since the start.
     on_its_way: VecDeque<(Instant, LocalModel, u64)>,
     random: Random,
     ended: Arc<AtomicBool>,
@@ -63,7 +63,7 @@ pub struct DeviceThread {
 }
 
 impl DeviceThread {
-    /// Starts it; its first sample is due at `started`.
+    /// Starts the device's thread; its first sample is due at `started`.
     pub fn start(
         plan: &DevicePlan,
         tool_id: u32,
@@ -91,25 +91,25 @@ impl DeviceThread {
         DeviceThread { plan: plan.clone(), feed, pose, on_its_way, random, ended, thread }
     }
 
-    /// Where the device is now.
+    /// Returns the current pose of the device.
     pub fn pose(&mut self) -> Pose {
         self.pose = self.feed.pose().map_or(self.pose, |at| at.posture.scene_from_tool);
         self.pose
     }
 
-    /// Takes an answer's model in, on its way through the network that is played.
+    /// Takes the model of an answer, which the simulated network delays or loses.
     pub fn answered(&mut self, answer: &proto::TrackResponse, now: Instant) {
         let sent = answer.renderings.first().and_then(|r| r.local_model.as_ref());
         let Some(sent) = sent.filter(|_| self.random.f64() >= self.plan.loss) else { return };
         let mut model = LocalModel::EMPTY;
-        // A model that is none is as one that is lost; the report counts answers that are unsound.
+        // A malformed model is treated as lost; the report counts unsound answers.
         if fill(&mut model, sent).is_ok() {
             let late = self.plan.delay + self.plan.jitter.mul_f64(self.random.f64());
             self.on_its_way.push_back((now + late, model, answer.client_time_ns as u64));
         }
     }
 
-    /// Hands over what has come by now.
+    /// Passes the models that are due by now to the device.
     pub fn deliver(&mut self, now: Instant) {
         while self.on_its_way.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, model, sent_ns) = self.on_its_way.pop_front().expect("it was looked at");
@@ -117,7 +117,7 @@ impl DeviceThread {
         }
     }
 
-    /// Ends it; what was felt.
+    /// Ends the device's thread; returns its samples.
     pub fn end(self) -> ServoTally {
         self.ended.store(true, Ordering::Relaxed);
         self.thread.join().expect("a device's thread does not panic")
@@ -138,7 +138,7 @@ impl DeviceLoop {
     fn run(mut self) -> ServoTally {
         let dt_s = 1.0 / self.plan.servo_hz;
         let mut tally = ServoTally::default();
-        // Of a slow servo each sample is compared.
+        // If the servo is slow, each sample is compared.
         let compared_every = (self.plan.servo_hz / COMPARED_HZ).round().max(1.0) as u64;
         let mut motion =
             DeviceMotion { position: self.wanted(0.0).translation, ..Default::default() };
@@ -148,7 +148,7 @@ impl DeviceLoop {
             }
             let seconds = sample as f64 * dt_s;
             let due = self.started + Duration::from_secs_f64(seconds);
-            // One that comes late is made up for: the device's time is the run's.
+            // Late samples are made up for: the device's time is the run's.
             thread::sleep(due.saturating_duration_since(Instant::now()));
             let wanted = self.wanted(seconds);
             let pose = Pose { translation: motion.position, ..wanted };
@@ -169,12 +169,12 @@ impl DeviceLoop {
         tally
     }
 
-    /// Where the hand wants the tool.
+    /// Returns the pose to which the hand pulls the tool.
     fn wanted(&self, seconds: f64) -> Pose {
         let seconds = if self.plan.holds { seconds.min(Path::DEEPEST_S) } else { seconds };
         self.instrument.pose(&self.path.site(seconds), self.path.side)
     }
 }
 
-/// From where the hand holds on until contact counts as steady, seconds.
+/// Time from the start of holding until contact counts as steady, seconds.
 const SETTLED_S: f64 = 1.0;

@@ -1,5 +1,5 @@
-//! A server that only echoes: each tick is answered at once, or after so long on its core, by an answer of a given size.
-//! What a round trip to it takes is the transport's and the machine's share of a round trip to the real one.
+//! A server that only echoes: it answers each tick at once, or after a given time on its core, with an answer of a
+//! given size. Its round trip is the part of the real server's round trip that the transport and the machine take.
 
 use std::{
     io::{self, Write},
@@ -31,13 +31,13 @@ use crate::{
 /// Serves on a free loopback port until the process is ended. The first line of stdout names the address.
 ///
 /// # Errors
-/// When there is no port, or the transport fails.
+/// Returns an error if there is no port, or if the transport fails.
 pub async fn serve(answer_bytes: usize, takes: Duration) -> io::Result<()> {
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on {}", listener.local_addr()?)?;
     stdout.flush()?;
-    // As the server does at its end. Small answers would else wait for acknowledgements, and the echo would look
+    // The real server sets it too. Without it small answers would wait for acknowledgements, and the echo would look
     // slow.
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let haptics = EchoHaptics { answer: answer_of(answer_bytes), takes };
@@ -46,9 +46,9 @@ pub async fn serve(answer_bytes: usize, takes: Duration) -> io::Result<()> {
     served.map_err(io::Error::other)
 }
 
-/// An answer with contacts as the engine's, of about so many encoded bytes.
+/// Returns an answer with contacts like the engine's, of about `bytes` encoded bytes.
 fn answer_of(bytes: usize) -> TrackResponse {
-    // No value is 0 and none is small where the engine's is not: numbers are varints, and a smaller one takes fewer
+    // No value is 0, and none is small if the engine's is not: numbers are varints, and a smaller number takes fewer
     // bytes.
     let answer = |n: usize| TrackResponse {
         sequence: 1,
@@ -104,9 +104,9 @@ impl Stream for Echo {
             };
             if let Some(Message::Tick(tick)) = request.message {
                 let started = Instant::now();
-                // On the thread that polls the stream, where the real server computes its ticks as well.
+                // The delay runs on the thread that polls the stream, where the real server computes its ticks as well.
                 while started.elapsed() < *takes {
-                    // Busy, not asleep: the engine keeps its core as well.
+                    // The thread is busy, not asleep: the engine occupies its core as well.
                     std::hint::spin_loop();
                 }
                 let (sequence, client_time_ns) = (tick.sequence, tick.client_time_ns);

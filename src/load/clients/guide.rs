@@ -1,5 +1,5 @@
-//! A device that viewers of the live view may move: drawn towards where they would have it, else along the path, and the
-//! tissue gives way where it is pressed.
+//! A device that viewers of the live view may move: it moves towards the position that they request, otherwise along
+//! the path, and the tissue gives way under it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,45 +13,45 @@ use crate::{
     proto::{Rendering, WatchPart, WatchRequest},
 };
 
-/// How often wishes are asked for.
+/// Rate at which viewers' requested positions are read.
 const WATCH_RATE_HZ: f64 = 60.0;
-/// After a stream that broke off.
+/// Delay before a broken stream is opened again.
 const RETRY: Duration = Duration::from_millis(500);
-/// A hand's quick move; on the way back to the path it is unhurried.
+/// Greatest speeds: a hand's quick move, and the slower return to the path.
 const SPEED_M_PER_S: f64 = 0.35;
 const RETURN_SPEED_M_PER_S: f64 = 0.08;
 const TURN_RAD_PER_S: f64 = 1.5;
-/// From here on it is on the path again, and above the surface, so that no dent leaps.
+/// Distance and angle to the path below which the device is on it again, if above the surface, so that no dent jumps.
 const ARRIVED_M: f64 = 1e-3;
 const ARRIVED_RAD: f64 = 0.02;
-/// How far tissue gives way to a force, and at most.
+/// Displacement of the tissue per newton, and its maximum.
 const GIVES_M_PER_N: f64 = 2e-3;
 const GIVES_MAX_M: f64 = 6e-3;
-/// Less is no press.
+/// Smaller forces do not press the tissue.
 const PRESS_MIN_N: f64 = 0.02;
-/// Of what it lacks, a dent makes up this part with each answer: at 1 kHz a time of 50 ms.
+/// Share of the missing displacement that a dent makes up with each answer: at 1 kHz a time constant of 50 ms.
 const GIVES_SHARE: f64 = 0.02;
 
-/// What the threads of a demo tell each other of a device that viewers move.
+/// State that the threads of a demo share about a device that viewers move.
 #[derive(Debug, Default)]
 pub struct Guide(Mutex<Guidance>);
 
 #[derive(Debug, Default)]
 struct Guidance {
-    /// Where a viewer would have the tool's origin.
+    /// Position that a viewer requests for the tool's origin.
     wish: Option<DVec3>,
-    /// Where the tissue gives way while the device is off the path.
+    /// Site of the dent while the device is off the path.
     site: Option<Site>,
 }
 
 impl Guide {
-    /// Where the tissue is dented; `None`: where the path says.
+    /// Returns the site of the dent; `None`: the path's.
     pub fn site(&self) -> Option<Site> {
         self.0.lock().site
     }
 }
 
-/// Keeps the viewers' wish for a tool up to date, until it is dropped.
+/// Keeps the viewers' requested position of a tool up to date, until the future is dropped.
 pub async fn listen(client: Client, scene_id: String, tool_id: u32, guide: Arc<Guide>) {
     loop {
         let request = WatchRequest {
@@ -66,7 +66,7 @@ pub async fn listen(client: Client, scene_id: String, tool_id: u32, guide: Arc<G
                 guide.0.lock().wish = position.map(|p| DVec3::new(p.x, p.y, p.z));
             }
         }
-        // Nobody's wish is better than an old one.
+        // No requested position is better than an outdated one.
         guide.0.lock().wish = None;
         tokio::time::sleep(RETRY).await;
     }
@@ -75,17 +75,17 @@ pub async fn listen(client: Client, scene_id: String, tool_id: u32, guide: Arc<G
 /// The device's side of a [`Guide`].
 pub struct GuidedDevice {
     guide: Arc<Guide>,
-    /// Off the path.
+    /// Position and orientation off the path; `None` on the path.
     at: Option<(DVec3, DQuat)>,
 }
 
 impl GuidedDevice {
-    /// On the path.
+    /// Creates a device on the path.
     pub fn new(guide: Arc<Guide>) -> GuidedDevice {
         GuidedDevice { guide, at: None }
     }
 
-    /// Where it is `dt_s` after the tick before. `on_path`, `site`: where the path has it.
+    /// Returns the pose `dt_s` after the previous tick. `on_path`, `site`: pose and site on the path.
     pub fn step(&mut self, on_path: &Pose, site: &Site, dt_s: f64) -> Pose {
         let mut guidance = self.guide.0.lock();
         let path_turn = DQuat::from_mat3(&on_path.rotation);
@@ -113,7 +113,7 @@ impl GuidedDevice {
         Pose::new(turn.normalize(), position).expect("a unit quaternion")
     }
 
-    /// Has the tissue give way to what presses on it, or come back.
+    /// Moves the dent towards the displacement that the contact forces cause, or back.
     pub fn felt(&self, rendering: &Rendering) {
         let mut guidance = self.guide.0.lock();
         let Some(site) = &mut guidance.site else { return };
@@ -127,7 +127,7 @@ impl GuidedDevice {
         if total > PRESS_MIN_N {
             let weighted = places.iter().zip(&forces).map(|(p, f)| *p * f.length());
             let outward = forces.iter().sum::<DVec3>().normalize_or(site.outward);
-            // Where that point of the surface is at rest.
+            // The point of the surface at rest.
             let rest = weighted.sum::<DVec3>() / total + outward * site.dent_m;
             site.surface = site.surface.lerp(rest, GIVES_SHARE);
             site.outward = site.outward.lerp(outward, GIVES_SHARE).normalize_or(outward);

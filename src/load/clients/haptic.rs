@@ -1,4 +1,4 @@
-//! One haptic client: a thread that sends a pose when it is time and reads answers in between.
+//! A haptic client: a thread that sends each pose when it is due and reads answers in between.
 
 use std::{
     io,
@@ -34,25 +34,25 @@ use crate::{
 
 /// Ticks that may wait for the transport: a tenth of a second. Their time counts from their instants.
 const WAITING_MAX: usize = 100;
-/// How long answers may take after the last tick. A tick without an answer is wrong, a late one is not: this is longer than
-/// a machine stalls.
+/// Time limit of the last answers after the last tick. A tick without an answer is wrong, a late one is not: this limit
+/// is longer than a machine stalls.
 const LAST_ANSWERS_MAX: Duration = Duration::from_secs(10);
-/// How long a loop may take to begin: a stream beyond what the server lets one connection have would wait for ever.
+/// Time limit of opening a loop: a stream beyond the server's limit for one connection would wait for ever.
 const OPEN_MAX: Duration = Duration::from_secs(10);
-/// How often the metrics for the progress line are refreshed, in answers.
+/// Answers between two updates of the metrics for the progress line.
 // The progress line is drawn ten times a second, so at 1 kHz a percentile is as fresh as the line.
 const SHOWN_EVERY: u64 = 100;
 
-/// Why a client's thread ended early.
+/// A client's thread ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The server refused or is gone.
     #[error("{0}")]
     Client(#[from] ClientError),
-    /// No runtime, timer or thread.
+    /// There is no runtime, timer or thread.
     #[error("cannot pace: {0}")]
     Pace(#[from] io::Error),
-    /// The server has not let a loop begin.
+    /// The server did not open a loop in time.
     #[error(
         "no haptic loop has begun after {OPEN_MAX:?}, as where all streams of a connection are open (64, unless the server \
          is set so): expected fewer clients, or no --share-connection"
@@ -60,40 +60,40 @@ pub enum WorkerError {
     NotBegun,
 }
 
-/// What a haptic client does.
+/// Plan of a haptic client.
 #[derive(Clone)]
 pub struct HapticPlan {
-    /// Where to connect to.
+    /// Address of the server.
     pub server: ServerAddress,
-    /// A connection that others use too; `None`: one of its own.
+    /// Connection shared with other clients; `None`: the client opens its own.
     pub shared: Option<Client>,
-    /// The scene.
+    /// Id of the scene.
     pub scene_id: String,
-    /// The tool that it moves.
+    /// Id of the tool that the client moves.
     pub tool_id: u32,
-    /// How the tool is held.
+    /// The tool, and how it is held.
     pub instrument: Arc<Instrument>,
-    /// Of its tip.
+    /// Path of the tool's tip.
     pub path: Arc<Path>,
-    /// How far ahead on that path it is, seconds.
+    /// Lead of the client on that path, seconds.
     pub ahead_s: f64,
     /// Ticks a second.
     pub rate_hz: f64,
-    /// Ticks in all.
+    /// Total number of ticks.
     pub n_ticks: u64,
     /// Clients that share the machine.
     pub n_clients: u32,
-    /// The tool is rendered.
+    /// True if the tool is rendered.
     pub is_rendered: bool,
-    /// A simulated device holds it, instead of the path.
+    /// Simulated device that holds the tool, instead of the path.
     pub device: Option<DevicePlan>,
-    /// Viewers may move the device.
+    /// State through which viewers may move the device.
     pub guide: Option<Arc<Guide>>,
-    /// Later than this is missed.
+    /// Ticks answered later than this are missed.
     pub deadline: Duration,
-    /// Ends it early.
+    /// Ends the client early when set.
     pub stop: Arc<AtomicBool>,
-    /// What it shows meanwhile.
+    /// Metrics shown while the client runs.
     pub live: Arc<Live>,
 }
 
@@ -107,26 +107,26 @@ pub struct Live {
     p99_us: AtomicU64,
 }
 
-/// [`Live`] at one time.
+/// [`Live`] at one instant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveMetrics {
     /// Ticks answered so far.
     pub answered: u64,
     /// Ticks missed so far.
     pub missed: u64,
-    /// Of the last answer.
+    /// Contacts of the last answer.
     pub contacts: u64,
-    /// Of the last answer, millimetres.
+    /// Penetration depth of the last answer, millimetres.
     pub depth_mm: f64,
-    /// So far.
+    /// 99th percentile of the round trips so far, microseconds.
     pub p99_us: u64,
 }
 
-/// Of a rendered tool: 15 mm deep a hand feels 3 N, what a desktop device can give.
+/// Stiffness of a rendered tool: 15 mm deep a hand feels 3 N, which a desktop device can exert.
 pub const STIFFNESS_N_PER_M: f64 = 200.0;
 
 impl Live {
-    /// Now; the numbers may be a few ticks apart.
+    /// Returns the current metrics; the numbers may be a few ticks apart.
     pub fn metrics(&self) -> LiveMetrics {
         let get = |value: &AtomicU64| value.load(Ordering::Relaxed);
         LiveMetrics {
@@ -144,8 +144,8 @@ impl Live {
         set(&self.missed, tally.missed);
         set(&self.contacts, n_contacts(answer).into());
         set(&self.depth_um, (-1e6 * nearest_m(answer).unwrap_or(0.0)).max(0.0) as u64);
-        // A percentile walks the whole histogram, which is too much for each answer. 1 and not 0: the line has one
-        // from the first answer on.
+        // A percentile walks the whole histogram, which is too slow for each answer. The remainder is 1, not 0: the
+        // line shows a percentile from the first answer on.
         if tally.answered % SHOWN_EVERY == 1 {
             set(&self.p99_us, tally.round_trip.percentile_us(99.0).unwrap_or(0.0) as u64);
         }
@@ -155,11 +155,11 @@ impl Live {
 /// Runs one client to its end on the calling thread.
 ///
 /// # Errors
-/// When the server refuses or goes, or when there is no timer.
+/// Returns an error if the server refuses or goes away, or if there is no timer.
 pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        // Connected before the start: no client's first tick waits for a handshake.
+        // The client connects before the start: no client's first tick waits for a handshake.
         let mut client = match &plan.shared {
             Some(client) => client.clone(),
             None => Client::connect(&plan.server).await?,
@@ -187,7 +187,7 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
         let stream = begun.map_err(|_| WorkerError::NotBegun)??;
         if let Some(guide) = &plan.guide {
             let (scene_id, guide) = (plan.scene_id.clone(), Arc::clone(guide));
-            // Ends with this runtime. Sixty small messages a second take nothing of its ticks.
+            // The task ends with this runtime. Sixty small messages a second take no time from its ticks.
             tokio::spawn(guide::listen(client.clone(), scene_id, plan.tool_id, guide));
         }
         match starter.wait() {
@@ -197,9 +197,10 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
     })
 }
 
-// A loop of its own over `Client::track` and not `Client::haptics`: that one would send on another thread, drop the oldest
-// tick when the transport is full, and come back when its connection breaks. Here each tick's time counts from the instant
-// at which it was due, on the thread that sends it and reads its answer, and what is lost or broken is a finding.
+// This loop uses `Client::track` and not `Client::haptics`, which would send on another thread, drop the oldest tick
+// when the transport is full, and reconnect when its connection breaks. Here each tick's time counts from the instant
+// at which it was due, on the thread that sends it and reads its answer, and a lost tick or a broken connection is a
+// finding.
 async fn drive(
     plan: &HapticPlan,
     client: &Client,
@@ -213,7 +214,7 @@ async fn drive(
     while !plan.stop.load(Ordering::Relaxed) {
         tokio::select! {
             biased;
-            // Answers first: a tick that was answered in time must not be read late because another is due.
+            // Answers are polled first: a tick answered in time must not be read late because another is due.
             answer = answers.message() => match answer {
                 Ok(Some(answer)) => {
                     tally.answered(&answer, Instant::now());
@@ -225,16 +226,17 @@ async fn drive(
             },
             due = pacer.due() => match due? {
                 Some(due) => {
-                    // Never waits for room: a schedule that waits for the server would hide how late the server is.
+                    // The client never waits for queue space: a schedule that waits for the server would hide how late
+                    // the server is.
                     let given = requests.try_send(held.tick(&due));
                     // Sequences count from 1.
                     let (sequence, now) = (due.index + 1, Instant::now());
                     match given {
                         Ok(()) => tally.sent(sequence, due.intended, now),
-                        // Without room the tick is lost and missed.
+                        // A tick that does not fit in the queue is lost and missed.
                         Err(_) => tally.not_sent(sequence, due.intended, now),
                     }
-                    // A stream that has ended says why above.
+                    // A stream that has ended reports its error above.
                     if let Err(TrySendError::Closed(_)) = given {
                         tokio::task::yield_now().await;
                     }
@@ -250,13 +252,13 @@ async fn drive(
     // time.
     drop(requests);
     let last = read_last_answers(&mut answers, &mut tally);
-    // What does not come in time stays open and counts as missed.
+    // Answers that do not come in time stay open and count as missed.
     let _ = tokio::time::timeout(LAST_ANSWERS_MAX, last).await;
     tally.finish();
     Ok(tally)
 }
 
-/// The tool of one client: where it is at each tick, and what comes back to it.
+/// The tool of one client: its pose at each tick, and the answers to it.
 struct HeldTool<'a> {
     plan: &'a HapticPlan,
     started: Instant,
@@ -304,17 +306,17 @@ impl<'a> HeldTool<'a> {
     }
 }
 
-/// Until the server, which was told that no tick follows, ends the stream.
+/// Reads answers until the server, after the end of the requests, ends the stream.
 async fn read_last_answers(answers: &mut Streaming<TrackResponse>, tally: &mut Tally) {
     while let Ok(Some(answer)) = answers.message().await {
         tally.answered(&answer, Instant::now());
     }
 }
 
-/// Where the device was at the last ticks: the tool's origin, scene frame.
+/// Positions of the device at the last ticks: the tool's origin, scene frame.
 struct DevicePlaces([DVec3; PLACES]);
 
-/// More than answers are ever late, in ticks.
+/// Remembered positions, in ticks; no answer is this late.
 const PLACES: usize = 4_096;
 
 impl Default for DevicePlaces {
@@ -334,14 +336,14 @@ impl DevicePlaces {
 }
 
 impl HapticPlan {
-    /// Where the path has the tool at a tick.
+    /// Returns the pose of the tool on the path at a tick.
     fn pose(&self, due: &Due, started: Instant) -> Pose {
         let seconds = self.seconds(due, started);
-        // By the intended instant and not by the clock: the path does not depend on how late a tick is sent.
+        // The pose follows the intended instant and not the clock: the path does not depend on how late a tick is sent.
         self.instrument.pose(&self.path.site(seconds), self.path.side)
     }
 
-    /// Where on the path a tick is.
+    /// Returns the time on the path of a tick, seconds.
     fn seconds(&self, due: &Due, started: Instant) -> f64 {
         (due.intended - started).as_secs_f64() + self.ahead_s
     }

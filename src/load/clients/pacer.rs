@@ -1,8 +1,8 @@
-//! Says when it is time: every 1/rate seconds, to some microseconds.
+//! Paces ticks: one every 1/rate seconds, accurate to some microseconds.
 //!
-//! A client is one thread with a runtime of its own, so that neither a tick nor its answer crosses
-//! threads. It sleeps on a kernel timer that wakes the runtime's own poll (tokio's timers count whole
-//! milliseconds), and spins through the runtime for the rest, so answers are read while it spins.
+//! A client is one thread with a runtime of its own, so that neither a tick nor its answer crosses threads. It sleeps
+//! on a kernel timer that wakes the runtime's own poll (tokio's timers count whole milliseconds), and spins through the
+//! runtime for the rest, so answers are read while it spins.
 
 use std::{
     io,
@@ -11,12 +11,12 @@ use std::{
 
 use tokio::task::yield_now;
 
-/// How long before its instant a lone client begins to spin, at most. The kernel wakes a thread within
-/// this on an idle machine.
+/// Longest time before its instant at which a lone client begins to spin. The kernel wakes a thread within this time on
+/// an idle machine.
 const SPIN_MAX: Duration = Duration::from_micros(150);
 const SPIN_MIN: Duration = Duration::from_micros(20);
 
-/// An open-loop schedule: instants depend on the start and the rate only, never on how late it is.
+/// An open-loop schedule: instants depend on the start and the rate only, never on the lateness of the client.
 pub struct Pacer {
     started: Instant,
     rate_hz: f64,
@@ -27,24 +27,24 @@ pub struct Pacer {
     alarm: Alarm,
 }
 
-/// A tick whose time has come.
+/// A tick whose instant was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// Counted from 0.
+    /// Index of the tick, from 0.
     pub index: u64,
-    /// When it should be sent: where its time begins to count, however late it is.
+    /// Instant at which the tick should be sent; its time counts from here, however late it is.
     pub intended: Instant,
 }
 
 impl Pacer {
-    /// `n_ticks` from `started` on. `n_pacers` share the machine: together they spin no longer than one
-    /// would, so with many a tick is sent a little later, which its time includes.
+    /// Schedules `n_ticks` from `started` on. `n_pacers` share the machine: together they spin no longer than one
+    /// would, so with many pacers a tick is sent a little later, which its time includes.
     ///
     /// # Errors
-    /// When there is no timer.
+    /// Returns an error if there is no timer.
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O.
+    /// Panics outside a tokio runtime with I/O.
     pub fn new(started: Instant, rate_hz: f64, n_ticks: u64, n_pacers: u32) -> io::Result<Pacer> {
         // Clients that all spin for the full time would take the cores from the server that they measure.
         let spin_max = SPIN_MAX / n_pacers.max(1);
@@ -52,32 +52,33 @@ impl Pacer {
         Ok(Pacer { started, rate_hz, n_ticks, next: 0, spin: spin_max, spin_max, alarm })
     }
 
-    /// Waits for the next tick; `None` after the last. Dropping the future loses no tick.
+    /// Waits for the next tick; returns `None` after the last. Dropping the future loses no tick.
     ///
     /// # Errors
-    /// When the timer fails.
+    /// Returns an error if the timer fails.
     pub async fn due(&mut self) -> io::Result<Option<Due>> {
         if self.next == self.n_ticks {
             return Ok(None);
         }
         let due = Due { index: self.next, intended: self.intended(self.next) };
-        // An overdue tick goes out at once, without the timer: after a stall the backlog is sent, and each tick has
-        // its own lateness.
+        // An overdue tick is sent at once, without the timer: after a stall the backlog is sent, and each tick has its
+        // own lateness.
         let wake = due.intended - self.spin;
         if Instant::now() < wake {
             self.alarm.wait_until(wake).await?;
             self.adapt(wake.elapsed());
         }
-        // Yields instead of spinning on the clock, so that answers are read meanwhile.
+        // The loop yields instead of spinning on the clock, so that answers are read meanwhile.
         while Instant::now() < due.intended {
             yield_now().await;
         }
-        // Only after the last await: a future that is dropped in a select gives the same tick again.
+        // The index advances only after the last await: if a select drops the future, the next call returns this tick
+        // again.
         self.next += 1;
         Ok(Some(due))
     }
 
-    /// After a stall: the newest tick whose time has come. The ticks before it are left out.
+    /// Returns the newest tick whose instant was reached, after a stall. Earlier ticks are skipped.
     pub fn newest(&mut self, mut due: Due) -> Due {
         while self.next < self.n_ticks && self.intended(self.next) <= Instant::now() {
             due = Due { index: self.next, intended: self.intended(self.next) };
@@ -87,15 +88,16 @@ impl Pacer {
     }
 
     fn intended(&self, index: u64) -> Instant {
-        // From the index and not from the instant before: periods that are added up would add up their rounding.
+        // The instant follows from the index and not from the previous instant: summed periods would sum their
+        // rounding.
         self.started + Duration::from_secs_f64(index as f64 / self.rate_hz)
     }
 
-    /// Spins for about twice as long as the timer is late: quick to grow, slow to shrink.
+    /// Adapts the spin to about twice the timer's lateness: quick to grow, slow to shrink.
     fn adapt(&mut self, late: Duration) {
         // With many clients the share of one is below the least spin, and a clamp with crossed ends would panic.
         let wanted = (2 * late).clamp(SPIN_MIN.min(self.spin_max), self.spin_max);
-        // A spin that is too short makes a tick late, one that is too long only costs time.
+        // Too short a spin makes a tick late, too long a spin only costs time.
         self.spin = if wanted > self.spin {
             // A quarter of the way up and a 64th of the way down: one late wake outweighs 16 punctual ones.
             (3 * self.spin + wanted) / 4
@@ -105,8 +107,7 @@ impl Pacer {
     }
 }
 
-/// A kernel timer as something a runtime can poll: to the runtime it is like a pipe that has eight bytes
-/// when time is up.
+/// A kernel timer that a runtime can poll: the runtime sees a pipe that has eight bytes when time is up.
 #[cfg(target_os = "linux")]
 struct Alarm(tokio::net::unix::pipe::Receiver);
 
@@ -114,7 +115,8 @@ struct Alarm(tokio::net::unix::pipe::Receiver);
 impl Alarm {
     fn new() -> io::Result<Alarm> {
         use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
-        // Not blocking: the runtime asks first whether there is something to read, and may be told so too early.
+        // The timer does not block: the runtime asks first whether there is something to read, and may be woken too
+        // early.
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Alarm(tokio::net::unix::pipe::Receiver::from_file_unchecked(timer.into())?))
@@ -123,7 +125,7 @@ impl Alarm {
     async fn wait_until(&self, wake: Instant) -> io::Result<()> {
         use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
         let left = wake.saturating_duration_since(Instant::now());
-        // Zero would disarm it.
+        // Zero would disarm the timer.
         let left = left.max(Duration::from_nanos(1));
         let at = Itimerspec {
             it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
@@ -144,7 +146,7 @@ impl Alarm {
     }
 }
 
-/// Elsewhere there is no such timer: all waiting is spinning.
+/// Other systems have no such timer: all waiting is spinning.
 #[cfg(not(target_os = "linux"))]
 struct Alarm;
 
@@ -165,7 +167,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_tick_once_in_order_never_early_even_when_dropped_or_overdue() {
-        // Half of the ticks are overdue from the start: all are given, with the instants they had.
+        // Half of the ticks are overdue from the start: all are returned, with their original instants.
         let started = Instant::now() - Duration::from_millis(5);
         let mut pacer = Pacer::new(started, 2000.0, 20, 1).expect("a timer");
         for index in 0..20 {
@@ -173,7 +175,7 @@ mod tests {
                 tokio::select! {
                     biased;
                     due = pacer.due() => break due.expect("timer").expect("more"),
-                    // Drops the waiting future again and again.
+                    // This branch drops the waiting future again and again.
                     () = yield_now() => {}
                 }
             };

@@ -1,4 +1,4 @@
-//! An echo beside a run: what transport and machine take of a round trip.
+//! An echo compared with a run: the part of a round trip that the transport and the machine take.
 
 use serde::Serialize;
 
@@ -8,28 +8,28 @@ use super::{
     tally::Tally,
 };
 
-/// The transport's and the machine's share.
+/// Share of the transport and the machine in a round trip.
 #[derive(Clone, Debug, Serialize)]
 pub struct Baseline {
-    /// Of the echo.
+    /// Round trip of the echo.
     pub rtt_us: Option<Percentiles>,
-    /// While it was measured.
+    /// Hiccups of this machine while the echo ran.
     pub hiccup_us: Option<Percentiles>,
     /// Ticks of the echo that missed the deadline.
     pub missed: u64,
-    /// The median round trip over the sum of the echo's and the engine's.
+    /// Median round trip over the sum of the echo's median and the engine's.
     pub p50_ratio: Option<f64>,
-    /// The same of the 99th percentiles.
+    /// 99th percentile of the round trip over the sum of the echo's and the engine's.
     pub p99_ratio: Option<f64>,
 }
 
 impl Baseline {
-    /// Of an echo beside the run that it stands for.
+    /// Compares an echo with its run.
     pub fn of(echo: &Measured, run: &Tally) -> Baseline {
         let ratio = |percent| {
             let at = |latencies: &Latencies| latencies.percentile_us(percent);
-            // A sum of percentiles is no percentile of a sum. It is the time of a run in which no tick waits for
-            // another, and the ratio says what waiting adds.
+            // A sum of percentiles is no percentile of a sum. The sum is the time of a run in which no tick waits for
+            // another; the ratio is the cost of waiting.
             Some(at(&run.round_trip)? / (at(&echo.tally.round_trip)? + at(&run.compute)?))
         };
         Baseline {
@@ -41,7 +41,7 @@ impl Baseline {
         }
     }
 
-    /// The ratio in words.
+    /// Returns both ratios in words.
     pub fn said(&self) -> String {
         let ratio = |r: Option<f64>| r.map_or_else(|| "unknown".to_owned(), |r| format!("{r:.2}"));
         let [p50, p99] = [self.p50_ratio, self.p99_ratio].map(ratio);

@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 use super::{renderings::FeltSample, servo::ServoForce};
 
-/// Where a plot stands in its picture, in pixels.
+/// Position and size of a plot in its picture, in pixels.
 #[derive(Clone, Copy)]
 pub struct PlotPlace {
-    /// Of the frame.
+    /// Left edge of the frame.
     pub left: f64,
-    /// Of the frame.
+    /// Top edge of the frame.
     pub top: f64,
-    /// Of the frame.
+    /// Width of the frame.
     pub width: f64,
-    /// Of the frame.
+    /// Height of the frame.
     pub height: f64,
 }
 
@@ -23,14 +23,14 @@ const FORCE: &str = "#c8501e";
 const SERVO: &str = "#2f8f3a";
 const MARKS: u32 = 5;
 
-/// Millimetres on the left, newtons on the right. `at_device`: the servo's, where there is one.
+/// Draws millimetres on the left axis and newtons on the right. `at_device`: forces of the servo, if there is one.
 pub fn draw(samples: &[FeltSample], at_device: &[ServoForce], place: PlotPlace) -> String {
     let PlotPlace { left, top, width, height } = place;
     let most =
         |of: fn(&FeltSample) -> f64, least: f64| samples.iter().map(of).fold(least, f64::max);
     let (seconds, depth_mm) = (most(|s| s.seconds, 1e-3), most(|s| 1e3 * s.device_depth_m, 1.0));
     let force_n = at_device.iter().map(|s| s.force_n).fold(most(|s| s.force_n, 0.1), f64::max);
-    // A tenth below zero, so that a proxy at zero is not the frame.
+    // The axis starts a tenth below zero, so that a proxy at zero does not coincide with the frame.
     let y = |share: f64| top + height * (1.0 - (share.clamp(-0.1, 1.0) + 0.1) / 1.1);
     let x = |s: f64| left + width * s / seconds;
     let mut svg = format!(

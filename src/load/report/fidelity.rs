@@ -1,6 +1,6 @@
-//! How near the force that a hand felt is to the true one.
+//! Difference between the force that a hand felt and the true force.
 //!
-//! The true force is that of a proxy that is never late: the poses of the device are played once more, in lock-step, with the
+//! The true force is that of a proxy that is never late: the poses of the device are replayed in lock-step, with the
 //! tissue as it was then ([`crate::load::run::lock_step`]).
 
 use glam::DVec3;
@@ -8,29 +8,29 @@ use serde::Serialize;
 
 use crate::geometry::Pose;
 
-/// Below this a force counts as no contact, newtons: a hand does not feel it.
+/// Forces below this count as no contact, newtons: a hand does not feel them.
 const CONTACT_N: f64 = 0.05;
 
-/// So much of a run is compared, seconds.
+/// Compared time of a run, seconds.
 pub const COMPARED_S: f64 = 60.0;
-/// So often a sample is compared, a second.
+/// Compared samples per second.
 pub const COMPARED_HZ: f64 = 1_000.0;
 
-/// A sample of the device that is to be compared.
+/// A sample of the device, to be compared with the true force.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldSample {
-    /// Since the start of the run.
+    /// Seconds since the start of the run.
     pub seconds: f64,
-    /// Where the tool was, scene frame.
+    /// Pose of the tool, scene frame.
     pub at: Pose,
-    /// What the hand felt, newtons, scene frame.
+    /// Force that the hand felt, newtons, scene frame.
     pub felt_n: DVec3,
 }
 
-/// Felt forces beside true ones, a sample after the other.
+/// Felt forces compared with true forces, sample by sample.
 #[derive(Clone, Debug, Default)]
 pub struct Fidelity {
-    /// In contact, of the errors' squares.
+    /// Sum of squared errors of the samples in contact.
     squares: f64,
     errors_n: Vec<f64>,
     n_below_half: u64,
@@ -39,20 +39,21 @@ pub struct Fidelity {
     over_force_n_max: f64,
 }
 
-/// [`Fidelity`] for the report. The error is the felt force less the true one; all but the last are of samples in contact.
+/// [`Fidelity`] for the report. The error is the felt force less the true force; all fields but the last count samples
+/// in contact.
 #[derive(Clone, Debug, Serialize)]
 pub struct FidelityReport {
     /// Samples in contact.
     pub samples: u64,
-    /// Of the error.
+    /// RMS of the error.
     pub rms_n: f64,
-    /// Of the error's size, the percentile 99.9.
+    /// 99.9th percentile of the error's magnitude.
     pub p999_n: f64,
-    /// The share of the samples in which less than half of the true force was felt.
+    /// Share of the samples in which less than half of the true force was felt.
     pub below_half_share: f64,
-    /// The longest that this lasted.
+    /// Longest time for which less than half of the true force was felt.
     pub below_half_longest_s: f64,
-    /// The most that was felt beyond the size of the true force, in contact or not.
+    /// Greatest excess of the felt force's magnitude over the true force's, in contact or not.
     pub over_force_n_max: f64,
 }
 
@@ -74,7 +75,7 @@ impl Fidelity {
         }
     }
 
-    /// `None` where nothing was touched.
+    /// Returns `None` if nothing was touched.
     pub fn report(mut self) -> Option<FidelityReport> {
         let n = self.errors_n.len();
         self.errors_n.sort_by(f64::total_cmp);
@@ -91,7 +92,7 @@ impl Fidelity {
 }
 
 impl FidelityReport {
-    /// For a person to read, in a line.
+    /// Returns one line for people.
     pub fn said(&self) -> String {
         format!(
             "{:.3} N RMS off the force of a proxy that is never late, {:.2} N at p99.9; less than half of it for {:.1} % of \

@@ -1,4 +1,4 @@
-//! The files that a run writes when it is asked to.
+//! The files that a run writes on request.
 
 use std::{fs, io, path::PathBuf};
 
@@ -15,17 +15,17 @@ use crate::{
     os::stdout::print,
 };
 
-/// Writes each file that was asked for and prints where it is.
+/// Writes each requested file and prints its path.
 ///
 /// # Errors
-/// The first that cannot be written; those before it are.
+/// Returns the first file that cannot be written; the files before it are written.
 pub(in crate::load) fn write(
     files: &RunArgs,
     report: &RunReport,
     plan: &Plan,
     outcome: &RunOutcome,
 ) -> Result<(), LoadError> {
-    // Each text is made when its file is asked for: most runs write none.
+    // Each text is built only if its file was requested: most runs write none.
     let timeline = || outcome.measured.tally.timeline.csv();
     let mut rows = String::new();
     let mut write = |name, file: &Option<PathBuf>, text: &dyn Fn() -> io::Result<String>| {

@@ -1,17 +1,17 @@
-//! How stiff the force of a run may be: by what lies between the proxy and the hand.
+//! Stiffness limits of a run's force, from the delays between the proxy and the hand.
 
 use crate::servo::stiffness::{MORE, USUAL_DAMPING_N_S_PER_M, stiffness_max};
 
-/// What a force of a run goes through.
+/// Delays and damping between a computed force and the hand.
 #[derive(Clone, Copy, Debug)]
 pub struct ForcePath {
-    /// Of device and hand, N s/m.
+    /// Damping of device and hand, N s/m.
     pub damping_n_s_per_m: f64,
-    /// From tick to tick, seconds: so long is a server's force held.
+    /// Period of the ticks, seconds: a server's force is held for this time.
     pub tick_s: f64,
-    /// From sample to sample of a servo, seconds.
+    /// Sample period of a servo, seconds.
     pub sample_s: f64,
-    /// That an answer is late by on purpose, at most, seconds.
+    /// Largest deliberate delay of an answer, seconds.
     pub delay_s: f64,
 }
 
@@ -24,18 +24,18 @@ impl ForcePath {
         delay_s: 0.0,
     };
 
-    /// With a server's force that comes back so much later, N/m.
+    /// Returns the greatest stiffness with a server's force that arrives `round_trip_us` late, N/m.
     pub fn server_max_n_per_m(&self, round_trip_us: f64) -> f64 {
         let late_s = round_trip_us / 1e6 + self.delay_s;
         stiffness_max(self.damping_n_s_per_m, self.tick_s, late_s)
     }
 
-    /// With a local model, which waits for no answer, N/m.
+    /// Returns the greatest stiffness with a local model, which waits for no answer, N/m.
     pub fn local_max_n_per_m(&self) -> f64 {
         stiffness_max(self.damping_n_s_per_m, self.sample_s, 0.0)
     }
 
-    /// For a person to read, in a line. `server`: with the round trip that was measured; `None`: none was.
+    /// Returns one line for people. `server_n_per_m`: limit with the measured round trip; `None` if none was measured.
     pub fn said(&self, server_n_per_m: Option<f64>) -> String {
         let khz = |period_s: f64| 1e-3 / period_s;
         let server = server_n_per_m.map_or_else(|| "unknown".to_owned(), |k| format!("{k:.0} N/m"));

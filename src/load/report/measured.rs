@@ -1,31 +1,31 @@
-//! What was measured of a run.
+//! Measurements of a run.
 
 use std::time::Duration;
 
 use super::{fidelity::FidelityReport, latencies::Latencies, stalls::Stalls, tally::Tally};
 use crate::load::clients::{cutter::Cuts, deformer::Deformations};
 
-/// What was measured.
+/// Measurements of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// All clients' ticks.
+    /// Ticks of all clients.
     pub tally: Tally,
-    /// The deforming client's.
+    /// Deformations of the deforming client.
     pub deformations: Deformations,
-    /// The cutting client's.
+    /// Cuts of the cutting client.
     pub cuts: Cuts,
-    /// How late an idle thread of this machine woke.
+    /// Lateness of the wakes of an idle thread of this machine.
     pub hiccups: Latencies,
-    /// When it woke much too late.
+    /// Stalls: wakes that were much too late.
     pub stalls: Stalls,
-    /// Of the tissue.
+    /// Triangles of the tissue.
     pub tissue_triangles: u64,
-    /// How near a felt force was to the true one.
+    /// Difference of the felt force from the true force.
     pub fidelity: Option<FidelityReport>,
 }
 
 impl Measured {
-    /// Nothing yet.
+    /// Returns an empty measurement.
     pub fn new(deadline: Duration) -> Measured {
         Measured {
             tally: Tally::new(deadline),

@@ -1,4 +1,4 @@
-//! A run as a picture: how round trips are distributed, and how they went over time. SVG.
+//! A run as an SVG picture: the distribution of round trips, and round trips over time.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ const PLOT_HEIGHT: f64 = 300.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 190.0;
 const TOP: f64 = 50.0;
-/// Between two plots: the axis' numbers and the next one's title.
+/// Height between two plots, for the axis' numbers and the next plot's title.
 const GAP: f64 = 80.0;
 const COLOURS: [&str; 5] = ["#1664a5", "#c8501e", "#2f8f3a", "#7a4fa3", "#888888"];
 /// Marks on the axis of percentiles.
@@ -23,15 +23,15 @@ const PERCENTS: [f64; 6] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99];
 /// Samples of a curve.
 const SAMPLES: u32 = 400;
 
-/// Durations with their name.
+/// Named durations.
 pub struct Curve<'a> {
-    /// In the legend.
+    /// Name in the legend.
     pub name: &'a str,
-    /// What is drawn.
+    /// Durations to draw.
     pub latencies: &'a Latencies,
 }
 
-/// A plot's place and its axes, both logarithmic or linear as the caller maps them.
+/// Position of a plot and its axes, both logarithmic or linear as the caller maps them.
 struct Plot {
     top: f64,
     x: (f64, f64),
@@ -39,8 +39,8 @@ struct Plot {
     y: (f64, f64),
 }
 
-/// Percentile curves, the deadline across them, below the first curve's way through time, and below that what a hand
-/// would have felt.
+/// Draws the percentile curves with the deadline across them, below them the first curve over time, and below that the
+/// depths and forces that a hand would have felt.
 pub fn draw(
     title: &str,
     curves: &[Curve],
@@ -81,10 +81,10 @@ pub fn draw(
 
 fn percentiles(svg: &mut String, curves: &[&Curve], deadline_us: f64) {
     let at = |curve: &Curve, percent| curve.latencies.percentile_us(percent).unwrap_or(0.0);
-    // From the deadline on, so that its line is within the frame in any case.
+    // The range includes the deadline, so that its line is always within the frame.
     let least = curves.iter().map(|c| at(c, 0.0)).fold(deadline_us, f64::min);
     let most = curves.iter().map(|c| at(c, 100.0)).fold(deadline_us, f64::max);
-    // Each nine takes the same room. 100 % would be infinitely far, so the axis ends at 99.99.
+    // Each nine takes equal width. 100 % would be infinitely far, so the axis ends at 99.99.
     let nines = |percent: f64| -(1.0 - percent / 100.0).log10();
     let plot = Plot { top: TOP, x: (0.0, nines(99.99)), y: decades(least, most) };
     plot.frame(svg, "microseconds at most, by share of the ticks");
@@ -121,7 +121,7 @@ fn through_time(svg: &mut String, timeline: &Timeline, deadline_us: f64) {
     }
     plot.deadline(svg, deadline_us);
     let each = || slots.iter().enumerate().filter(|(_, s)| s.answered > 0);
-    // The worst first: the mean is drawn over it and stays in sight.
+    // The maximum is drawn first, so that the mean over it stays visible.
     plot.line(svg, each().map(|(i, s)| (seconds(i), s.max_us)), COLOURS[1]);
     plot.line(svg, each().map(|(i, s)| (seconds(i), s.mean_us())), COLOURS[0]);
     for (i, _) in slots.iter().enumerate().filter(|(_, s)| s.missed > 0) {
@@ -134,10 +134,10 @@ fn through_time(svg: &mut String, timeline: &Timeline, deadline_us: f64) {
     plot.legend(svg, 2, "slot with misses", "#d00");
 }
 
-/// Whole decades around two numbers of microseconds.
+/// Returns whole decades that enclose two numbers of microseconds.
 fn decades(least: f64, most: f64) -> (f64, f64) {
     let low = least.max(0.1).log10().floor();
-    // A decade at least: a plot without height would divide by zero.
+    // The range is at least one decade: a plot without height would divide by zero.
     (low, most.max(1.0).log10().ceil().max(low + 1.0))
 }
 

@@ -1,4 +1,4 @@
-//! What a hand would have felt: device, proxy and force over a run.
+//! Forces and depths that a hand would have felt: device, proxy and force over a run.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::proto::{LinkAnswer, RenderState, Rendering, TrackResponse, Vec3};
 /// Renderings over a run.
 #[derive(Clone, Debug, Default)]
 pub struct Renderings {
-    /// In all.
+    /// Number of renderings.
     pub count: u64,
     device_depth_m_max: f64,
     proxy_depth_m_max: f64,
@@ -25,56 +25,56 @@ pub struct Renderings {
     last_force: Option<[f64; 3]>,
     states: BTreeMap<&'static str, u64>,
     grasps: u64,
-    /// Time in the engine that rendering adds, as the server says.
+    /// Time in the engine that rendering adds, as reported by the server.
     pub added: Latencies,
     samples: Thinned<FeltSample>,
 }
 
-/// What was felt at one tick.
+/// Depths and force at one tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeltSample {
-    /// Of the client, since its first tick.
+    /// Time of the client since its first tick, seconds.
     pub seconds: f64,
-    /// How far the device is ahead of its proxy, metres: how deep it is.
+    /// Depth of the device: its distance from its proxy, metres.
     pub device_depth_m: f64,
-    /// How deep the proxy is, metres; negative above the tissue.
+    /// Depth of the proxy, metres; negative above the tissue.
     pub proxy_depth_m: f64,
-    /// Newtons.
+    /// Magnitude of the force, newtons.
     pub force_n: f64,
 }
 
 /// [`Renderings`] for the report.
 #[derive(Clone, Debug, Serialize)]
 pub struct RenderingReport {
-    /// How deep the device went.
+    /// Greatest depth of the device.
     pub device_depth_m_max: f64,
-    /// How deep the proxy went where it had time to follow the tissue: 0, for it stays out.
+    /// Greatest depth of the proxy when it had time to follow the tissue: 0, because the proxy stays out.
     pub proxy_depth_m_max: f64,
-    /// How far tissue lay over it in answers that are late: no farther than the tissue moved since.
+    /// Greatest depth of the proxy in late answers: no more than the tissue has moved since.
     pub late_depth_m_max: f64,
-    /// The greatest force that was sent.
+    /// Greatest force that was sent.
     pub force_n_max: f64,
-    /// The greatest change from one answer to the next.
+    /// Greatest change of the force between two answers.
     pub force_step_n_max: f64,
-    /// The last force.
+    /// Last force.
     pub force_n_end: f64,
     /// Renderings in each state of the proxy.
     pub states: BTreeMap<&'static str, u64>,
-    /// Times that the jaws took hold of tissue.
+    /// Times that the jaws grasped tissue.
     pub grasps: u64,
-    /// In the engine, for the proxies.
+    /// Time of the proxies in the engine.
     pub added_us: Option<Percentiles>,
-    /// How stiff a server's force may be with the round trip that was measured, N/m; null when nothing was answered.
+    /// Greatest stiffness of a server's force with the measured round trip, N/m; null when nothing was answered.
     pub server_stiffness_max_n_per_m: Option<f64>,
-    /// The same of a local model.
+    /// Greatest stiffness with a local model, N/m.
     pub local_stiffness_max_n_per_m: f64,
-    /// Both for a person to read.
+    /// Both limits in words.
     #[serde(skip)]
     pub stiffness_said: String,
 }
 
 impl Renderings {
-    /// Takes an answer's renderings in. `device`: where the tool's origin was put, scene frame.
+    /// Adds the renderings of an answer. `device`: commanded position of the tool's origin, scene frame.
     pub fn note(&mut self, answer: &TrackResponse, device: DVec3) {
         for rendering in &answer.renderings {
             self.note_one(rendering, answer, device);
@@ -90,7 +90,7 @@ impl Renderings {
         let last = self.last_force.replace(force).unwrap_or(force);
         let force_n = norm(force);
         let step_n = norm(std::array::from_fn(|i| force[i] - last[i]));
-        // The device is as deep as its proxy is held off.
+        // The depth of the device is its distance from its proxy.
         let proxy = rendering.proxy.as_ref().and_then(|pose| pose.position_m).unwrap_or_default();
         let device_depth_m = DVec3::new(proxy.x, proxy.y, proxy.z).distance(device);
         let is_known = |link: &&LinkAnswer| {
@@ -98,11 +98,11 @@ impl Renderings {
         };
         let distances = answer.links.iter().filter(is_known).map(|link| link.signed_distance_m);
         let known = distances.reduce(f64::min).map(|nearest_m| -nearest_m);
-        // In an answer that tells no distance it is taken to be where it was.
+        // An answer without a known distance repeats the last depth.
         let last = self.samples().last().map_or(0.0, |sample| sample.proxy_depth_m);
         let proxy_depth_m = known.unwrap_or(last);
         self.device_depth_m_max = self.device_depth_m_max.max(device_depth_m);
-        // A proxy that had no time to follow tissue has it over itself, until it does.
+        // Tissue covers a proxy that had no time to follow it, until the proxy catches up.
         let is_late = rendering.state() == RenderState::Late;
         let most = if is_late { &mut self.late_depth_m_max } else { &mut self.proxy_depth_m_max };
         *most = known.map_or(*most, |depth_m| most.max(depth_m));
@@ -115,7 +115,7 @@ impl Renderings {
         self.count += 1;
     }
 
-    /// Adds another client's; the picture stays that of the first.
+    /// Adds another client's renderings; the picture stays that of the first client.
     pub fn add(&mut self, other: &Renderings) {
         if self.count == 0 {
             self.samples = other.samples.clone();
@@ -134,12 +134,12 @@ impl Renderings {
         self.added.add(&other.added);
     }
 
-    /// For the picture, in the order of time.
+    /// Returns the samples for the picture, in order of time.
     pub fn samples(&self) -> &[FeltSample] {
         self.samples.samples()
     }
 
-    /// `None` when nothing was rendered. `round_trip_us_p99`: of the ticks.
+    /// Returns `None` if nothing was rendered. `round_trip_us_p99`: 99th percentile of the ticks' round trips.
     pub fn report(
         &self,
         round_trip_us_p99: Option<f64>,
@@ -164,7 +164,7 @@ impl Renderings {
 }
 
 impl RenderingReport {
-    /// For a person to read, in a line.
+    /// Returns one line for people.
     pub fn said(&self) -> String {
         let late = match self.states.get("late") {
             None => String::new(),
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Tissue that a late tick had no time to follow is told apart from a proxy that would have entered it.
+    /// The report separates tissue that a late tick had no time to follow from a proxy that entered tissue.
     #[test]
     fn depths_of_late_proxies_are_told_apart() {
         let mut felt = Renderings::default();

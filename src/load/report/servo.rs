@@ -1,4 +1,4 @@
-//! What a hand felt of a servo at its device.
+//! The servo at the device, as a simulated hand felt it.
 
 use glam::DVec3;
 use serde::Serialize;
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::servo::{ServoSample, WorkOfOthers};
 
-/// The samples of a run.
+/// Servo samples of a run.
 #[derive(Clone, Debug, Default)]
 pub struct ServoTally {
-    /// In all.
+    /// Number of samples.
     pub samples: u64,
     fading: u64,
     beyond_radius: u64,
@@ -26,53 +26,53 @@ pub struct ServoTally {
     last_force: DVec3,
     model_age: Latencies,
     forces: Thinned<ServoForce>,
-    /// What tissue and links have done to the springs.
+    /// Work of tissue and links on the springs.
     pub others: WorkOfOthers,
-    /// To be compared with the true force afterwards.
+    /// Samples to be compared with the true force afterwards.
     pub held: Vec<HeldSample>,
 }
 
 /// A force at the device.
 #[derive(Clone, Copy, Debug)]
 pub struct ServoForce {
-    /// Of the device, since its first sample.
+    /// Time of the device since its first sample, seconds.
     pub seconds: f64,
-    /// Newtons.
+    /// Magnitude of the force, newtons.
     pub force_n: f64,
 }
 
 /// [`ServoTally`] for the report.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServoReport {
-    /// In all.
+    /// Number of samples.
     pub samples: u64,
-    /// In steady contact: of the force about its mean. Null when the hand did not hold still.
+    /// RMS of the force about its mean, in steady contact. Null when the hand did not hold still.
     pub force_rms_n: Option<f64>,
-    /// The mean of the force there.
+    /// Magnitude of the mean force, in steady contact.
     pub force_mean_n: Option<f64>,
-    /// In steady contact: of the device about its mean.
+    /// RMS of the device's position about its mean, in steady contact.
     pub position_rms_m: Option<f64>,
-    /// That the hand put in.
+    /// Energy that the hand put in.
     pub energy_in_j: f64,
-    /// That it was given back.
+    /// Energy that the hand received.
     pub energy_out_j: f64,
-    /// That moving tissue put into the spring.
+    /// Energy that moving tissue put into the spring.
     pub energy_by_tissue_j: f64,
-    /// That the tool's links, as jaws that close, put into their springs.
+    /// Energy that the tool's links, such as closing jaws, put into their springs.
     pub energy_by_links_j: f64,
-    /// The greatest.
+    /// Greatest force.
     pub force_n_max: f64,
-    /// From sample to sample.
+    /// Greatest change of the force between two samples.
     pub force_step_n_max: f64,
-    /// Of the model, since its tick was sent; null when none came.
+    /// Age of the model since its tick was sent; null when no model came.
     pub model_age_us: Option<Percentiles>,
-    /// Samples without a model that holds.
+    /// Samples without a valid model.
     pub fading: u64,
-    /// Samples farther from the model's reference than it is complete.
+    /// Samples farther from the model's reference than the radius within which the model is complete.
     pub beyond_radius: u64,
 }
 
-/// Of vectors about their mean.
+/// Mean and squared deviations of vectors.
 #[derive(Clone, Copy, Debug, Default)]
 struct AboutMean {
     n: f64,
@@ -95,7 +95,7 @@ impl AboutMean {
 }
 
 impl ServoTally {
-    /// One sample: when it was, what was felt, what the device moved by under it, and where it is when it is held still.
+    /// Adds one sample: its time, the felt force, the device's displacement under it, and the position if held still.
     pub fn note(&mut self, seconds: f64, felt: &ServoSample, moved: DVec3, held_at: Option<DVec3>) {
         self.samples += 1;
         let force = felt.force_n;
@@ -120,12 +120,12 @@ impl ServoTally {
         }
     }
 
-    /// For the picture, in the order of time.
+    /// Returns the forces for the picture, in order of time.
     pub fn forces(&self) -> &[ServoForce] {
         self.forces.samples()
     }
 
-    /// `None` without a servo.
+    /// Returns `None` without a servo.
     pub fn report(&self) -> Option<ServoReport> {
         (self.samples > 0).then(|| ServoReport {
             samples: self.samples,
@@ -146,7 +146,7 @@ impl ServoTally {
 }
 
 impl ServoReport {
-    /// For a person to read, in a line.
+    /// Returns one line for people.
     pub fn said(&self) -> String {
         let steady = match (self.force_mean_n, self.force_rms_n, self.position_rms_m) {
             (Some(mean), Some(force), Some(place)) => format!(

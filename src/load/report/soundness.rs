@@ -1,33 +1,32 @@
-//! Whether answers keep what the contract promises of every answer, whatever the scene.
+//! Checks that answers keep the promises that the contract makes for every answer of any scene.
 
 use crate::proto::{Contacts, LinkAnswer, ProbeAnswer, SurfacePoint, TrackResponse, Vec3};
 
-/// Coordinates of unit vectors and weights travel as `f32`, rounded by 6e-8 each; their sums and lengths are off by a few
-/// of that. A wrong vector is off by much more.
+/// Coordinates of unit vectors and weights travel as `f32`, rounded by 6e-8 each; their sums and lengths deviate by a
+/// few times that. A wrong vector deviates by much more.
 const ROUNDING: f64 = 1e-5;
 
 /// The answers of one stream, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Soundness {
-    /// Contacts of the last answer, sorted.
+    /// Contact ids of the last answer, sorted.
     given: Vec<u64>,
 }
 
 impl Soundness {
-    /// What is wrong with the next answer; `None` when nothing is.
+    /// Returns the broken promise of the next answer; `None` when there is none.
     pub fn problem(&mut self, answer: &TrackResponse) -> Option<String> {
         let links = answer.links.iter().find_map(link_problem);
         let problem = links.or_else(|| answer.probes.iter().find_map(probe_problem));
         problem.or_else(|| self.ids_problem(answer))
     }
 
-    /// Ids are one contact's each, begin once, and are not used again after their end.
+    /// Checks that each id belongs to one contact, begins once, and is not used again after its end.
     fn ids_problem(&mut self, answer: &TrackResponse) -> Option<String> {
         let contacts = || answer.links.iter().filter_map(|link| link.contacts.as_ref());
         let mut given: Vec<u64> = contacts().flat_map(|c| c.contact_ids.iter().copied()).collect();
         given.sort_unstable();
-        // Against the answer before alone: to know all ids that have ended would take memory as long as the run
-        // lasts.
+        // Ids are compared with those of the previous answer only: memory for all ended ids would grow with the run.
         let before = std::mem::replace(&mut self.given, given);
         if let Some(two) = self.given.windows(2).find(|two| two[0] == two[1]) {
             return Some(format!("contact {} is given twice", two[0]));
@@ -109,8 +108,8 @@ fn is_unit(v: &Vec3) -> bool {
 }
 
 fn is_unit_length(v: &[f64; 3]) -> bool {
-    // False of NaN.
-    // Twice the rounding, because a square is off by twice what its length is.
+    // The comparison is false for NaN.
+    // The tolerance is twice the rounding, because a square deviates by twice its length's deviation.
     (v.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() <= 2.0 * ROUNDING
 }
 

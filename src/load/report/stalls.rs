@@ -1,30 +1,30 @@
-//! The machine's stalls: when, and for how long, a thread that wanted to run did not.
+//! The machine's stalls: when, and for how long, a runnable thread did not run.
 
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
 
-/// A shorter stall is not kept: an idle machine wakes a thread within this.
+/// Shortest stall that is kept: an idle machine wakes a thread within this time.
 pub const STALL_MIN: Duration = Duration::from_micros(200);
-/// The oldest go first: five minutes of a machine that stalls two hundred times a second.
+/// Stalls kept; the oldest go first. Five minutes of a machine that stalls two hundred times a second.
 const KEPT_MAX: usize = 60_000;
 
-/// A time in which a thread wanted to run and did not.
+/// An interval in which a thread was due to run and did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// When it should have run.
+    /// Instant at which the thread should have run.
     pub began: Instant,
-    /// When it did.
+    /// Instant at which the thread ran.
     pub ended: Instant,
 }
 
-/// The newest stalls of a run, in order of their ends, which one thread has seen one after the other.
+/// The newest stalls of a run, seen by one thread one after the other, in order of their ends.
 #[derive(Clone, Debug, Default)]
 pub struct Stalls(VecDeque<Stall>);
 
 impl Stalls {
-    /// Keeps one that is long enough.
+    /// Adds a stall if it is long enough.
     pub fn note(&mut self, began: Instant, ended: Instant) {
         debug_assert!(began <= ended, "{began:?} to {ended:?}");
         if ended - began < STALL_MIN {
@@ -36,9 +36,9 @@ impl Stalls {
         self.0.push_back(Stall { began, ended });
     }
 
-    /// The longest stall that overlaps a time; zero when there is none.
+    /// Returns the longest stall that overlaps an interval; zero when there is none.
     pub fn longest_within(&self, began: Instant, ended: Instant) -> Duration {
-        // One thread cannot stall twice at a time: both ends are in order.
+        // A thread cannot have two stalls at a time, so both ends are in order.
         let first = self.0.partition_point(|stall| stall.ended <= began);
         let overlapping = self.0.range(first..).take_while(|stall| stall.began < ended);
         overlapping.map(|stall| stall.ended - stall.began).max().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Counts what became of each tick.
+//! Counts the outcome of each tick.
 
 #[cfg(test)]
 pub(in crate::load) mod tests;
@@ -20,74 +20,74 @@ use super::{
 };
 use crate::proto::TrackResponse;
 
-/// What became of the ticks of one client.
+/// Outcomes of the ticks of one client.
 ///
-/// A tick counts as answered when its own answer comes or the answer of a newer one that it was coalesced into;
+/// A tick counts as answered when its own answer comes, or the answer of a newer tick that it was coalesced into;
 /// either way its time runs from its intended instant to that answer.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Ticks whose time came, those the transport had no room for included.
+    /// Ticks whose intended instant was reached, including those that did not fit in the transport's queue.
     pub sent: u64,
-    /// Of those, answered; coalesced ones included.
+    /// Ticks answered, coalesced ones included.
     pub answered: u64,
-    /// Of those, coalesced into a newer one.
+    /// Answered ticks that were coalesced into a newer one.
     pub coalesced: u64,
-    /// Not answered in time, or never.
+    /// Ticks answered late, or never.
     pub missed: u64,
-    /// The most that were missed one after the other.
+    /// Longest run of consecutive missed ticks.
     pub longest_miss_run: u64,
-    /// From the intended instant to the answer.
+    /// Time from the intended instant to the answer.
     pub round_trip: Latencies,
-    /// From the intended instant until the tick was handed to the transport.
+    /// Time from the intended instant until the tick was handed to the transport.
     pub send_late: Latencies,
-    /// In the engine, as the server says.
+    /// Time in the engine, as reported by the server.
     pub compute: Latencies,
-    /// From a tick's bytes to the engine, as the server says.
+    /// Time from a tick's bytes to the engine, as reported by the server.
     pub wait: Latencies,
-    /// From the engine's answer to the message, as the server says.
+    /// Time from the engine's answer to the message, as reported by the server.
     pub convert: Latencies,
-    /// From the intended instant to the answer, less the time in the engine.
+    /// Time from the intended instant to the answer, less the time in the engine.
     pub outside: Latencies,
-    /// How old the oldest tissue revision was that an answer was computed from.
+    /// Age of the oldest tissue revision that an answer was computed from.
     pub stale_age: Latencies,
     /// Encoded size of all answers.
     pub answer_bytes: u64,
-    /// Answers, each for the ticks that were coalesced into its own too.
+    /// Answers; each also answers the ticks that were coalesced into its own.
     pub answers: u64,
-    /// Over the run's time.
+    /// Outcomes over the run's time.
     pub timeline: Timeline,
     /// Contacts over all answers.
     pub contacts: u64,
-    /// Most of one answer.
+    /// Most contacts of one answer.
     pub contacts_max: u32,
     /// Least signed distance of any link, metres; `None` when no tissue came near.
     pub min_signed_distance_m: Option<f64>,
-    /// What the server said when it first refused a tick.
+    /// The server's message for the first refused tick.
     pub refusal: Option<String>,
     /// Ticks that the server refused.
     pub refused: u64,
-    /// Ticks that the transport had no room for.
+    /// Ticks that did not fit in the transport's queue.
     pub not_sent: u64,
     /// Ticks that were sent and neither answered nor coalesced.
     pub never_answered: u64,
-    /// Answers to no tick that waited for one.
+    /// Answers that match no pending tick.
     pub out_of_order: u64,
-    /// Of the first client's device.
+    /// Servo samples of the first client's device.
     pub servo: ServoTally,
-    /// Answers that broke a promise.
+    /// Answers that broke a promise of the contract.
     pub unsound: u64,
-    /// What was wrong with the first of those.
+    /// Problem of the first unsound answer.
     pub problem: Option<String>,
-    /// Ticks with an answer that came too late.
+    /// Ticks whose answer came too late.
     pub late: LateTicks,
-    /// From a tick's bytes to the message of its answer, as the server says.
+    /// Time from a tick's bytes to the message of its answer, as reported by the server.
     pub server: Latencies,
-    /// What a hand would have felt.
+    /// Forces and depths that a hand would have felt.
     pub renderings: Renderings,
     deadline: Duration,
     miss_run: u64,
     pending: VecDeque<Pending>,
-    /// When the last answers came, and what the server took for each.
+    /// Arrival of the last answers, and the server's time for each.
     recent: VecDeque<(Instant, Duration)>,
     soundness: Soundness,
 }
@@ -97,20 +97,20 @@ pub struct Tally {
 struct Pending {
     sequence: u64,
     intended: Instant,
-    /// `None`: the transport had no room.
+    /// Instant of sending; `None` if the tick did not fit in the transport's queue.
     sent: Option<Instant>,
 }
 
-/// Answers that are remembered as work of the server during a late tick: a slow answer makes those behind it late too.
+/// Answers remembered as the server's work during a late tick: a slow answer also delays the answers behind it.
 const RECENT_MAX: usize = 16;
 
 impl Tally {
-    /// Nothing yet; a tick answered later than `deadline` is missed.
+    /// Returns an empty tally; a tick answered later than `deadline` is missed.
     pub fn new(deadline: Duration) -> Tally {
         Tally { deadline, ..Tally::default() }
     }
 
-    /// A tick's time came; sequences rise.
+    /// Records a tick that was sent; sequences rise.
     pub fn sent(&mut self, sequence: u64, intended: Instant, now: Instant) {
         self.timeline.begin(intended);
         self.sent += 1;
@@ -118,25 +118,24 @@ impl Tally {
         self.pending.push_back(Pending { sequence, intended, sent: Some(now) });
     }
 
-    /// A tick's time came, and the transport had no room for it.
+    /// Records a tick that did not fit in the transport's queue.
     pub fn not_sent(&mut self, sequence: u64, intended: Instant, now: Instant) {
         self.sent(sequence, intended, now);
         self.not_sent += 1;
         self.pending.back_mut().expect("just put there").sent = None;
     }
 
-    /// An answer came: it closes its own tick and all older ones.
+    /// Records an answer: it closes its own tick and all older ones.
     pub fn answered(&mut self, answer: &TrackResponse, now: Instant) {
-        // Pending ticks are in the order of their sequences, because they are put there in the order of their
-        // instants.
+        // Pending ticks are in the order of their sequences, because they are added in the order of their instants.
         let closed = self.pending.partition_point(|tick| tick.sequence <= answer.sequence);
         let is_own = |tick: &Pending| tick.sequence == answer.sequence && tick.sent.is_some();
         let is_awaited = closed > 0 && is_own(&self.pending[closed - 1]);
         self.out_of_order += u64::from(!is_awaited);
-        // Before ticks are closed: a late one asks what the server has worked, and its own answer is part of that.
+        // The server's time is noted before ticks are closed: a late tick reads it, and its own answer is part of it.
         self.note_server(answer, now);
         let older = closed.saturating_sub(1);
-        // The newest of the older ones were coalesced; the server has not seen those before them.
+        // The newest of the older ticks were coalesced; the server has not seen those before them.
         let n_sent = self.pending.range(..older).filter(|tick| tick.sent.is_some()).count();
         let mut lost = n_sent.saturating_sub(answer.coalesced as usize);
         for number in 0..closed {
@@ -145,7 +144,7 @@ impl Tally {
                 lost -= 1;
                 self.never_answered += 1;
                 self.close(&tick, None);
-            // Missed, but not the server's fault: it never saw the tick.
+            // This tick is missed through no fault of the server, which never saw it.
             } else if tick.sent.is_none() {
                 self.close(&tick, None);
             } else if number == older && answer.refusal.is_some() {
@@ -169,7 +168,7 @@ impl Tally {
         }
     }
 
-    /// Nothing more will come: what is open was never answered.
+    /// Ends the tally: ticks still pending were never answered.
     pub fn finish(&mut self) {
         for tick in std::mem::take(&mut self.pending) {
             self.never_answered += u64::from(tick.sent.is_some());
@@ -177,18 +176,18 @@ impl Tally {
         }
     }
 
-    /// Ticks that wait for their answer.
+    /// Returns the number of ticks that wait for their answer.
     pub fn n_pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Adds what another client counted.
+    /// Adds another client's counts.
     pub fn add(&mut self, other: &Tally) {
         self.sent += other.sent;
         self.answered += other.answered;
         self.coalesced += other.coalesced;
         self.missed += other.missed;
-        // Of one client: ticks that two clients miss do not follow each other.
+        // The longest run is per client: ticks that two clients miss are not consecutive.
         self.longest_miss_run = self.longest_miss_run.max(other.longest_miss_run);
         self.round_trip.add(&other.round_trip);
         self.send_late.add(&other.send_late);
@@ -220,7 +219,7 @@ impl Tally {
         self.renderings.add(&other.renderings);
     }
 
-    /// The next tick in order has its outcome.
+    /// Records the outcome of the next tick in order.
     fn close(&mut self, tick: &Pending, answered: Option<Instant>) {
         let intended = tick.intended;
         let round_trip = answered.map(|answered| answered - intended);
@@ -243,7 +242,7 @@ impl Tally {
         }
     }
 
-    /// What the server took for an answer, as the answer says.
+    /// Notes the server's time for an answer, as reported by the answer.
     fn note_server(&mut self, answer: &TrackResponse, now: Instant) {
         let Some(stages) = &answer.stages else { return };
         let us = stages.wait_us + stages.engine_us + stages.convert_us;
@@ -255,7 +254,7 @@ impl Tally {
         self.recent.push_back((now, took));
     }
 
-    /// What the server has worked for this stream since an instant, answers that came since then only.
+    /// Returns the server's time for this stream since an instant, counting only answers that came since then.
     fn server_since(&self, intended: Instant) -> Duration {
         // Work that began before the tick's instant counts from that instant only.
         let since = self.recent.iter().rev().take_while(|(came, _)| *came > intended);
@@ -273,7 +272,7 @@ impl Tally {
             self.convert.record(Duration::from_nanos((stages.convert_us * 1e3) as u64));
         }
         self.answers += 1;
-        // Measured by encoding, because the transport gives a message and not its size.
+        // The size is measured by encoding: the transport returns a message without its size.
         self.answer_bytes += answer.encoded_len() as u64;
         if let Some(age_us) = answer.tissues.iter().map(|t| t.age_us).max() {
             self.stale_age.record(Duration::from_micros(age_us));
@@ -292,12 +291,12 @@ impl Tally {
     }
 }
 
-/// Contacts of all links, those not given included.
+/// Returns the contacts of all links, including those omitted from the answer.
 pub fn n_contacts(answer: &TrackResponse) -> u32 {
     answer.links.iter().filter_map(|link| link.contacts.as_ref()).map(|c| c.total).sum()
 }
 
-/// Least signed distance of any link, metres; `None` when no tissue is near.
+/// Returns the least signed distance of any link, metres; `None` when no tissue is near.
 pub fn nearest_m(answer: &TrackResponse) -> Option<f64> {
     // A lower bound is no distance: the true one may be far greater.
     let known = answer.links.iter().filter(|link| !link.is_lower_bound);

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-/// One aligned line of a table.
+/// Appends one aligned line of a table.
 pub fn row(text: &mut String, name: &str, value: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "  {name:<20}{value}");
 }
 
-/// 12345 as 12,345.
+/// Groups digits: 12345 as 12,345.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let groups: Vec<&str> = digits
@@ -20,7 +20,7 @@ pub fn grouped(n: u64) -> String {
     groups.join(",")
 }
 
-/// The mean and the percentiles of a row.
+/// Returns the columns of a row: the mean and the percentiles.
 pub fn columns(values: [String; 7]) -> String {
     values.map(|v| format!("{v:>10}")).concat()
 }

@@ -1,13 +1,13 @@
-//! Samples of a run of any length, for a picture: one of so many is kept.
+//! Samples of a run of any length, thinned for a picture.
 
-/// Samples that are kept; with one more, every second one goes.
+/// Samples kept at most; one more removes every second one.
 pub const SAMPLES_MAX: usize = 4_000;
 
-/// Samples in the order of time, evenly thinned.
+/// Samples in order of time, evenly thinned.
 #[derive(Clone, Debug)]
 pub struct Thinned<T> {
     samples: Vec<T>,
-    /// Of the samples, one is kept.
+    /// Keeps one in `every` samples.
     every: u64,
     noted: u64,
 }
@@ -19,7 +19,7 @@ impl<T> Default for Thinned<T> {
 }
 
 impl<T> Thinned<T> {
-    /// Takes the next one, and keeps it or not.
+    /// Takes the next sample, and keeps it or not.
     pub fn note(&mut self, sample: T) {
         if self.samples.len() == SAMPLES_MAX {
             let mut place = 0;
@@ -35,7 +35,7 @@ impl<T> Thinned<T> {
         self.noted += 1;
     }
 
-    /// Those that are kept.
+    /// Returns the kept samples.
     pub fn samples(&self) -> &[T] {
         &self.samples
     }

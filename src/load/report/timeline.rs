@@ -1,11 +1,11 @@
-//! What ticks took over a run's time, in slots: as fine as fits in a bounded number of them.
+//! Tick times over a run's time, in a bounded number of slots that are as fine as possible.
 
 use std::time::{Duration, Instant};
 
-/// The width that slots begin with.
-// A thousand of them are 20 s: a run of the default length is never widened.
+/// Initial width of the slots.
+// A thousand slots of it are 20 s: a run of the default length is never widened.
 const FINEST: Duration = Duration::from_millis(20);
-/// With one more, two become one everywhere.
+/// Slots at most; one more merges every two slots into one.
 const SLOTS_MAX: usize = 1_000;
 
 /// A run in slots of equal width.
@@ -16,16 +16,16 @@ pub struct Timeline {
     slots: Vec<TimelineSlot>,
 }
 
-/// Ticks whose intended instants are within a slot.
+/// Ticks whose intended instants lie within one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TimelineSlot {
-    /// With an answer, in time or late.
+    /// Ticks with an answer, in time or late.
     pub answered: u64,
-    /// Not answered in time, or never.
+    /// Ticks answered late, or never.
     pub missed: u64,
-    /// Of the answered, microseconds.
+    /// Sum of the round trips of answered ticks, microseconds.
     pub sum_us: f64,
-    /// Of the answered, microseconds.
+    /// Longest round trip of an answered tick, microseconds.
     pub max_us: f64,
 }
 
@@ -36,7 +36,7 @@ impl Default for Timeline {
 }
 
 impl TimelineSlot {
-    /// Mean round trip of the answered, microseconds.
+    /// Returns the mean round trip of the answered ticks, microseconds.
     pub fn mean_us(&self) -> f64 {
         self.sum_us / self.answered.max(1) as f64
     }
@@ -50,15 +50,15 @@ impl TimelineSlot {
 }
 
 impl Timeline {
-    /// The first of several instants counts.
+    /// Sets the beginning; of several instants the first counts.
     pub fn begin(&mut self, at: Instant) {
         self.began.get_or_insert(at);
     }
 
-    /// A tick has its outcome. Those before the beginning count into the first slot.
+    /// Records the outcome of a tick. Ticks before the beginning count in the first slot.
     pub fn record(&mut self, intended: Instant, round_trip: Option<Duration>, is_in_time: bool) {
         let since = intended.saturating_duration_since(self.began.unwrap_or(intended));
-        // Widened as the run grows: its length is not known when a client is stopped early.
+        // Slots are widened as the run grows: its length is unknown when a client is stopped early.
         while since.as_nanos() >= self.width.as_nanos() * SLOTS_MAX as u128 {
             self.widen();
         }
@@ -73,33 +73,33 @@ impl Timeline {
         });
     }
 
-    /// Another client's of the same run.
+    /// Adds another client's timeline of the same run.
     pub fn add(&mut self, other: &Timeline) {
         let mut other = other.clone();
-        // Every width is the finest times a power of two, so both come to the same one.
+        // Every width is the finest times a power of two, so both widths become equal.
         while self.width < other.width {
             self.widen();
         }
         while other.width < self.width {
             other.widen();
         }
-        // All clients begin at one instant, so slots of one number are of one time.
+        // All clients begin at one instant, so slots of equal number cover the same time.
         self.began = self.began.into_iter().chain(other.began).min();
         self.slots.resize(self.slots.len().max(other.slots.len()), TimelineSlot::default());
         self.slots.iter_mut().zip(&other.slots).for_each(|(a, b)| a.add(b));
     }
 
-    /// Of a slot, seconds.
+    /// Returns the width of a slot, seconds.
     pub fn width_s(&self) -> f64 {
         self.width.as_secs_f64()
     }
 
-    /// From the beginning on.
+    /// Returns the slots from the beginning on.
     pub fn slots(&self) -> &[TimelineSlot] {
         &self.slots
     }
 
-    /// For a spreadsheet: a row a slot.
+    /// Returns a table for a spreadsheet, one row per slot.
     pub fn csv(&self) -> String {
         let mut text = String::from("seconds,answered,missed,mean_us,max_us\n");
         for (i, slot) in self.slots.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a run says of the server: whether answers were right and complete, and who made ticks late.
+//! The verdict of a run on the server: correct and complete answers, and the causes of late ticks.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use serde::Serialize;
 
 use super::{lateness::Lateness, measured::Measured, text::grouped};
 
-/// A run passes when no answer was wrong or missing. Lateness alone is no failure: on a machine with a noisy neighbour it
-/// says nothing of the server.
+/// Verdict of a run. A run passes when no answer was wrong or missing. Lateness alone is no failure: on a machine with
+/// a noisy neighbour it says nothing about the server.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunVerdict {
-    /// No answer was wrong or missing.
+    /// True if no answer was wrong or missing.
     pub passed: bool,
-    /// Ticks answered later than the deadline.
+    /// Ticks answered after the deadline.
     pub late: u64,
-    /// Of those: this machine stopped a thread for at least as long as the tick was late.
+    /// Late ticks during which this machine stopped a thread for at least as long as the tick was late.
     pub late_by_machine: u64,
-    /// Of the others: the server's own time, as its answers say, made the tick late.
+    /// Other late ticks that were late by the server's own time, as reported by its answers.
     pub late_by_server: u64,
-    /// The rest.
+    /// Remaining late ticks.
     pub late_unexplained: u64,
-    /// Ticks that this side's transport had no room for, so that the server never saw them.
+    /// Ticks that did not fit in this side's transport queue, so that the server never saw them.
     pub not_sent: u64,
     /// Ticks that the server refused.
     pub refused: u64,
     /// Ticks that were sent and neither answered nor coalesced into a newer one.
     pub never_answered: u64,
-    /// Answers to no tick that waited for one.
+    /// Answers that match no pending tick.
     pub out_of_order: u64,
     /// Answers that broke a promise of the contract, or held a number that is not finite.
     pub unsound: u64,
@@ -39,15 +39,15 @@ pub struct RunVerdict {
 }
 
 impl RunVerdict {
-    /// Of a run whose ticks had so much time.
+    /// Judges a run whose ticks had `deadline`.
     pub fn of(measured: &Measured, deadline: Duration) -> RunVerdict {
         let tally = &measured.tally;
-        // The median: the late ticks that it is to explain hardly move it.
+        // The median serves as the usual time: the late ticks to be explained hardly move it.
         let usual_us = tally.server.percentile_us(50.0).unwrap_or(0.0);
         let usual = Duration::from_secs_f64(1e-6 * usual_us);
         let lateness = tally.late.explain(&measured.stalls, usual, deadline);
         let Lateness { by_machine, by_server, unexplained } = lateness;
-        // What was not sent is not among them: that is this side's transport, not an answer.
+        // Ticks that were not sent are excluded: they concern this side's transport, not an answer.
         let wrong = [tally.refused, tally.never_answered, tally.out_of_order, tally.unsound];
         RunVerdict {
             passed: wrong == [0; 4] && tally.answered > 0,
@@ -66,7 +66,7 @@ impl RunVerdict {
         }
     }
 
-    /// What was wrong or missing, in words; `None` when nothing was.
+    /// Returns the wrong or missing answers in words; `None` when there are none.
     pub fn wrong(&self) -> Option<String> {
         if self.passed {
             return None;
@@ -87,7 +87,7 @@ impl RunVerdict {
         Some(said.join(", ") + &first.unwrap_or_default())
     }
 
-    /// In words.
+    /// Returns the verdict in words.
     pub fn said(&self) -> String {
         let percent = 100.0 * self.late as f64 / self.sent.max(1) as f64;
         let mut text = format!(

@@ -1,4 +1,4 @@
-//! What `palpate demo` and `palpate load` are told.
+//! The arguments of `palpate demo` and `palpate load`.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -17,23 +17,23 @@ use crate::load::{
 
 const DEMO_RATE_HZ: f64 = 1000.0;
 const DEMO_DEFORM_HZ: f64 = 60.0;
-/// What desktop devices are sampled at.
+/// Sample rate of desktop devices.
 const DEMO_SERVO_HZ: f64 = 1000.0;
-/// Far beyond what a machine can pace.
+/// Greatest tick rate: far beyond what a machine can pace.
 const RATE_HZ_MAX: f64 = 100_000.0;
 // A day: times of the run stay far below what a duration or a counter of ticks can hold.
 const SECONDS_MAX: f64 = 86_400.0;
-/// Haptic clients of one run.
-// The connections that a server takes by default.
+/// Most haptic clients of one run.
+// A server's default limit of connections.
 pub const CLIENTS_MAX: u32 = 256;
-/// More than the cores of most machines.
+/// Most busy threads: more than the cores of most machines.
 const BUSY_MAX: u32 = 256;
 
 /// The arguments of `palpate demo`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoArgs {
-    /// Answer where the device is, however deep in the organ, instead of rendering the tool: without a proxy and a
-    /// force.
+    /// Answer at the device's own position, however deep in the organ, instead of rendering the tool: without a proxy
+    /// and a force.
     #[arg(long, conflicts_with = "watch")]
     no_render: bool,
     #[command(flatten)]
@@ -45,114 +45,111 @@ pub struct DemoArgs {
 /// The arguments of `palpate load`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LoadArgs {
-    /// The server: host:port, https://host:port or unix:/path [default: starts one of its own, as the demo
-    /// does].
+    /// The server: host:port, https://host:port or unix:/path [default: starts one of its own, as the demo does].
     #[arg(long, value_name = "ADDR", conflicts_with = "record")]
     pub(in crate::load) server: Option<String>,
     #[command(flatten)]
     pub(in crate::load) credentials: Credentials,
-    /// Haptic clients, each with its own thread. With more than a core each, what they measure is this
-    /// machine.
+    /// Haptic clients, each with its own thread. With fewer cores than clients the measurement is of this machine.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(CLIENTS_MAX)))]
     pub(in crate::load) clients: u32,
     /// All clients share one connection instead of having one each.
     #[arg(long)]
     pub(in crate::load) share_connection: bool,
-    /// Ticks a second of each client, sent when they are due, whether the last is answered or not.
+    /// Ticks a second of each client, sent when they are due, even if the previous one is not answered.
     #[arg(long, value_name = "HZ", default_value_t = DEMO_RATE_HZ, value_parser = rate)]
     pub(in crate::load) rate: f64,
     /// Deformations a second; 0 for none.
     #[arg(long, value_name = "HZ", default_value_t = DEMO_DEFORM_HZ, value_parser = rate_or_none)]
     pub(in crate::load) deform_hz: f64,
-    /// The share of the tissue's vertices that a deformation moves, up to 1 for all [default: a dent about
-    /// the tip].
+    /// Share of the tissue's vertices that a deformation moves, up to 1 for all [default: a dent about the tip].
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(in crate::load) deform_share: Option<f64>,
     /// Cuts a second, a triangle each; 0 for none.
     #[arg(long, value_name = "HZ", default_value_t = 0.0, value_parser = rate_or_none)]
     pub(in crate::load) cut_hz: f64,
-    /// Render the tool: a hand presses it in, and the answers bring a proxy and a force.
+    /// Render the tool: a hand presses it in, and the answers contain a proxy and a force.
     #[arg(long)]
     render: bool,
-    /// Hold the tool by a simulated device and hand, with a servo of so many samples a second over the answers' local
-    /// models: the hand presses and holds. With --deform-hz 0 all that it feels is the coupling's.
+    /// Hold the tool by a simulated device and hand, with a servo of HZ samples a second on the answers' local models:
+    /// the hand presses and holds. With --deform-hz 0 all that it feels is the coupling's.
     #[arg(long, value_name = "HZ", requires = "render", value_parser = rate)]
     servo_hz: Option<f64>,
     /// That device and hand, as mass=0.08,damping=0.15,hand=150,hand-damping=0.8: kg, N s/m and N/m.
     #[arg(long, value_name = "PARTS", requires = "servo_hz")]
     device: Option<HeldDevice>,
-    /// A hand that is led along the path, as the demo's is, instead of one that holds where it presses deepest.
+    /// Leads the hand along the path, as in the demo, instead of holding it at the deepest press.
     #[arg(long, requires = "servo_hz", conflicts_with = "device")]
     led: bool,
-    /// Of the servo's spring, N/m [default: 500].
+    /// Stiffness of the servo's spring, N/m [default: 500].
     #[arg(long, value_name = "N_PER_M", requires = "servo_hz", value_parser = stiffness)]
     stiffness: Option<f64>,
-    /// Each answer comes so much later to the servo, as 20ms.
+    /// Delay of each answer to the servo, as 20ms.
     #[arg(long, value_name = "TIME", requires = "servo_hz", value_parser = time)]
     delay: Option<Duration>,
-    /// And up to so much later than that, as 5ms.
+    /// Additional random delay of each answer, up to this, as 5ms.
     #[arg(long, value_name = "TIME", requires = "servo_hz", value_parser = time)]
     jitter: Option<Duration>,
-    /// Answers that never come, as 5%.
+    /// Share of answers that never come, as 5%.
     #[arg(long, value_name = "SHARE", requires = "servo_hz", value_parser = lost)]
     loss: Option<f64>,
-    /// What the run must reach, as `p99=1ms,missed=0.1%`: p50, p90, p99, p99.9, p99.99 and max in us, ms or
-    /// s, missed in %, miss-run in ticks. Broken, the exit code says so.
+    /// Objective of the run, as `p99=1ms,missed=0.1%`: p50, p90, p99, p99.9, p99.99 and max in us, ms or s, missed in
+    /// %, miss-run in ticks. The exit code reports a missed objective.
     #[arg(long, value_name = "BOUNDS")]
     pub(in crate::load) slo: Option<Objective>,
-    /// Also measure an echo of the same message sizes with the same clients, and print the ratio.
+    /// Also measure an echo of equal message sizes with equal clients, and print the ratio.
     #[arg(long)]
     pub(in crate::load) baseline: bool,
-    /// Run with more and more clients until the objective breaks, and name the most that it holds for.
+    /// Run with more and more clients until the objective breaks, and print the largest number that meets it.
     #[arg(long, requires = "slo", conflicts_with_all = ["clients", "baseline"])]
     pub(in crate::load) find_capacity: bool,
-    /// Be the echo of a run: answers of so many bytes.
+    /// Run as the echo of a run, with answers of BYTES bytes.
     #[arg(long, hide = true, value_name = "BYTES")]
     pub(in crate::load) echo_server: Option<usize>,
-    /// As the echo, keep a core busy so many microseconds for each answer.
+    /// Time that the echo keeps a core busy for each answer, microseconds.
     #[arg(long, hide = true, value_name = "US", default_value_t = 0, requires = "echo_server")]
     pub(in crate::load) echo_takes_us: u64,
     #[command(flatten)]
     pub(in crate::load) run: RunArgs,
 }
 
-/// What both take.
+/// Arguments that both commands take.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::load) struct RunArgs {
-    /// How long to run.
+    /// Duration of the run.
     #[arg(long, default_value_t = 10.0, value_parser = duration)]
     seconds: f64,
-    /// A mesh file (obj, stl, ply, off, vtk) as the tissue [default: a generated organ].
+    /// Mesh file (obj, stl, ply, off, vtk) as the tissue [default: a generated organ].
     #[arg(long, value_name = "FILE")]
     tissue: Option<PathBuf>,
-    /// A mesh file as the tool, held by its thicker end [default: a generated grasper].
+    /// Mesh file as the tool, held by its thicker end [default: a generated grasper].
     #[arg(long, value_name = "FILE")]
     tool: Option<PathBuf>,
-    /// Multiplies the coordinates of both files to give metres.
+    /// Factor that converts the coordinates of both files to metres.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     scale_to_m: f64,
-    /// The same for the tool's file alone [default: as --scale-to-m].
+    /// Factor for the coordinates of the tool's file alone [default: as --scale-to-m].
     #[arg(long, value_name = "Y")]
     tool_scale_to_m: Option<f64>,
     /// Fills each hole of the tool in a box with a diagonal of no more than this, metres; 0 for none.
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     fill_holes_m: f64,
-    /// Threads that keep a core busy each beside the run, as a solver on this machine would.
+    /// Threads that keep a core busy each during the run, as a solver on this machine would.
     #[arg(long, value_name = "N", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(..=i64::from(BUSY_MAX)))]
     busy: u32,
     /// A tick answered later than this after its instant is missed.
     #[arg(long, value_name = "US", default_value_t = 1000)]
     deadline_us: u64,
-    /// Write what was measured to this file, as JSON. `ticks_answered` counts ticks with an answer of their own
-    /// and the `coalesced` ones, for which the answer to a newer tick stands; their time runs to that answer.
+    /// Write the measurements to this file, as JSON. `ticks_answered` counts ticks with an answer of their own and the
+    /// `coalesced` ones, for which the answer to a newer tick stands; their time runs to that answer.
     #[arg(long, value_name = "FILE")]
     pub(in crate::load) report: Option<PathBuf>,
-    /// Write what ticks took over the run's time to this file, as CSV.
+    /// Write the tick times over the run's time to this file, as CSV.
     #[arg(long, value_name = "FILE")]
     pub(in crate::load) csv: Option<PathBuf>,
-    /// Record all that the server of this run was told and answered into this file, for `palpate replay`.
+    /// Record all requests to and answers of this run's server in this file, for `palpate replay`.
     #[arg(long, value_name = "FILE")]
     pub(in crate::load) record: Option<PathBuf>,
     /// Draw the percentiles and the run's time to this file, as SVG.
@@ -163,7 +160,7 @@ pub(in crate::load) struct RunArgs {
 impl DemoArgs {
     pub(in crate::load) fn plan(&self) -> Result<Plan, LoadError> {
         let plan = self.run.plan(1, DEMO_RATE_HZ, DEMO_DEFORM_HZ)?;
-        // A guided hand is the visitor's, who sees and does not feel.
+        // A guided hand is the viewer's, who sees but does not feel.
         let device = (!self.no_render && !self.live_view.watch).then(|| DevicePlan {
             servo_hz: DEMO_SERVO_HZ,
             device: HeldDevice::led(),
@@ -183,7 +180,7 @@ impl DemoArgs {
         })
     }
 
-    /// Where the live view is to be served, and of which folder; `None`: nowhere.
+    /// Returns the address of the live view and the folder that it serves; `None`: no live view.
     pub(in crate::load) fn live_view(&self) -> Result<Option<(SocketAddr, PathBuf)>, LoadError> {
         Ok(self.live_view.place()?)
     }
@@ -253,7 +250,7 @@ impl RunArgs {
     }
 }
 
-/// A vertex of the largest tissue.
+/// Share of one vertex in the largest tissue.
 const SHARE_MIN: f64 = 1e-6;
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -294,7 +291,7 @@ fn time(text: &str) -> Result<Duration, String> {
 
 fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
     let got: f64 = text.parse().map_err(|e| format!("{e}"))?;
-    // NaN is in no range, so it is refused here as well.
+    // NaN is in no range, so it is rejected here as well.
     let is_within = (least..=most).contains(&got);
     is_within.then_some(got).ok_or_else(|| format!("expected {least} to {most}, got {got}"))
 }

@@ -1,4 +1,4 @@
-//! Threads that keep cores busy, as a solver beside the server would.
+//! Threads that keep cores busy, as a solver on the server's machine would.
 
 use std::{
     hint, io,
@@ -9,17 +9,17 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// Busy until it is dropped.
+/// Busy threads, stopped when dropped.
 pub struct BusyThreads {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl BusyThreads {
-    /// Starts so many.
+    /// Starts `n` threads.
     ///
     /// # Errors
-    /// When a thread cannot be had.
+    /// Returns an error if a thread cannot be started.
     pub fn start(n: u32) -> io::Result<BusyThreads> {
         let stop = Arc::new(AtomicBool::new(false));
         let mut busy = BusyThreads { stop, threads: Vec::new() };

@@ -1,4 +1,4 @@
-//! How many clients an objective holds for.
+//! Search for the number of clients for which an objective holds.
 
 use super::{args::CLIENTS_MAX, load_run::LoadRun, workers::Ending};
 use crate::{
@@ -6,19 +6,19 @@ use crate::{
     os::{interrupt::Interrupt, stdout::print},
 };
 
-/// Twice as many clients each time until the objective breaks, then between the last two; prints a line for each run and
-/// the most clients that held.
+/// Doubles the clients until the objective breaks, then bisects between the last two counts; prints a line for each run
+/// and the most clients that met the objective.
 ///
 /// # Errors
-/// When a run fails, or when the objective holds for no client at all.
+/// Returns an error if a run fails, or if the objective holds for no client at all.
 pub async fn find_capacity(run: &mut LoadRun, interrupt: &mut Interrupt) -> Result<(), LoadError> {
-    // One above the most counts as broken without a run. So the search ends after 9 runs of doubling and 7 of halving
-    // at most.
+    // Any number of clients above the maximum counts as broken without a run. The search thus ends after at most 9 runs
+    // of doubling and 7 of halving.
     let (mut held, mut broke) = (0, CLIENTS_MAX + 1);
     while broke - held > 1 {
         let doubled = if held == 0 { 1 } else { (2 * held).min(CLIENTS_MAX) };
-        // More clients are taken to be never easier. From below, because a run far beyond the capacity measures only
-        // overload.
+        // More clients are assumed never to be easier. The search starts from below, because a run far beyond the
+        // capacity measures only overload.
         let n = if broke > CLIENTS_MAX { doubled } else { held.midpoint(broke) };
         if holds_for(run, n, interrupt).await? {
             held = n;

@@ -1,4 +1,4 @@
-//! The machine's own stalls: a thread that only measures how late it wakes.
+//! The machine's own stalls: a thread that only measures the lateness of its wakes.
 
 use std::{
     sync::{
@@ -11,7 +11,7 @@ use std::{
 
 use crate::load::report::{latencies::Latencies, stalls::Stalls};
 
-// The period of a haptic loop: what stops this thread stops a client as well.
+// The period of a haptic loop: a stall of this thread stalls a client as well.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Measures until it is stopped.
@@ -21,16 +21,18 @@ pub struct HiccupMeter {
 }
 
 impl HiccupMeter {
+    /// Starts to measure.
+    ///
     /// # Errors
-    /// When no thread can be had.
+    /// Returns an error if no thread can be started.
     pub fn start() -> std::io::Result<HiccupMeter> {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = thread::Builder::new().name("hiccups".to_owned()).spawn(move || {
             let (mut late, mut stalls) = (Latencies::new(), Stalls::default());
             while !told.load(Ordering::Relaxed) {
-                // From the last wake and not from a fixed schedule: a stall is counted once and not again in the naps
-                // behind it.
+                // Counted from the last wake and not from a fixed schedule: a stall is counted once and not again in
+                // the naps behind it.
                 let due = Instant::now() + NAP;
                 thread::sleep(NAP);
                 let woke = Instant::now();
@@ -42,10 +44,10 @@ impl HiccupMeter {
         Ok(HiccupMeter { stop, thread })
     }
 
-    /// How late each nap ended, and which ended much too late.
+    /// Returns the lateness of each nap, and the stalls.
     ///
     /// # Panics
-    /// When the thread did.
+    /// Panics if the thread panicked.
     pub fn finish(self) -> (Latencies, Stalls) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("only sleeps")

@@ -1,4 +1,4 @@
-//! One run: against which server, and what it has given.
+//! A run: its server, and its results.
 
 use std::{env, net::SocketAddr, path::PathBuf};
 
@@ -17,41 +17,41 @@ use crate::{
     os::{interrupt::Interrupt, stdout::print},
 };
 
-/// Connections and streams of a run that are no client's.
+/// Connections and streams of a run besides the clients'.
 const ROOM_BESIDE: u32 = 16;
 
-/// What is run against which server.
+/// A plan and the server that it runs against.
 pub struct LoadRun {
     /// Clients, rates, tissue and tool.
     pub plan: Plan,
-    /// What it must reach.
+    /// Objective of the run.
     pub objective: Option<Objective>,
-    /// `None`: one of its own.
+    /// Server to run against; `None`: the run starts its own.
     server: Option<ServerAddress>,
-    /// Where its own server serves the live view, and of which folder.
+    /// Address of the live view on the run's own server, and the folder that it serves.
     live_view: Option<(SocketAddr, PathBuf)>,
     with_baseline: bool,
-    /// Where its own server's recording goes.
+    /// File for the recording of the run's own server.
     record: Option<PathBuf>,
 }
 
-/// What a run has given.
+/// Results of a run.
 pub struct RunOutcome {
-    /// With the server's answers.
+    /// Measurements of the server.
     pub measured: Measured,
-    /// With the echo's, when that was asked for.
+    /// Measurements of the echo, if requested.
     pub echo: Option<Measured>,
-    /// How it ended.
+    /// Reason for the end of the run.
     pub ending: Ending,
-    /// Whose server, and where.
+    /// The server's owner and address.
     pub server: String,
 }
 
 impl LoadRun {
-    /// As `palpate demo` is told.
+    /// Builds the run of `palpate demo`.
     ///
     /// # Errors
-    /// When a mesh file cannot be used, or the live view has no page.
+    /// Returns an error if a mesh file cannot be used, or if the live view has no page.
     pub fn of_demo(args: &DemoArgs) -> Result<LoadRun, LoadError> {
         Ok(LoadRun {
             live_view: args.live_view()?,
@@ -63,10 +63,10 @@ impl LoadRun {
         })
     }
 
-    /// As `palpate load` is told.
+    /// Builds the run of `palpate load`.
     ///
     /// # Errors
-    /// When a file cannot be used, or two arguments exclude each other.
+    /// Returns an error if a file cannot be used, or if two arguments exclude each other.
     pub fn of_load(args: &LoadArgs) -> Result<LoadRun, LoadError> {
         let (plan, objective) = (args.plan()?, args.slo.clone());
         let server = server_of(args)?;
@@ -74,19 +74,19 @@ impl LoadRun {
         Ok(LoadRun { plan, objective, server, live_view: None, with_baseline, record })
     }
 
-    /// Runs it.
+    /// Executes the run.
     ///
     /// # Errors
-    /// When a server does not start, refuses or goes, or when a thread cannot pace.
+    /// Returns an error if a server does not start, refuses or goes away, or if a thread cannot pace.
     pub async fn run(&self, interrupt: &mut Interrupt) -> Result<RunOutcome, LoadError> {
         let recording = self.record.as_deref().map(RunRecording::new).transpose()?;
         let outcome = self.run_recorded(interrupt, recording.as_ref()).await;
-        // Also of a run that failed: that is what a recording is for.
+        // The recording of a failed run is finished too: it shows the failure.
         recording.map_or(Ok(()), RunRecording::finish)?;
         outcome
     }
 
-    /// The same, recorded; its own server has ended when this returns.
+    /// Executes the run, recorded; its own server has ended when this returns.
     async fn run_recorded(
         &self,
         interrupt: &mut Interrupt,
@@ -97,7 +97,7 @@ impl LoadRun {
             eprintln!("palpate: {warning}");
         }
         let program = env::current_exe()?;
-        // Bound to a name, because the server ends when it is dropped: it has to outlive the scene.
+        // The server is bound to a name, because it ends when it is dropped: it has to outlive the scene.
         let (_own, address, whose) = match &self.server {
             Some(address) => (None, address.clone(), "the server"),
             None => {
@@ -106,7 +106,7 @@ impl LoadRun {
                 (Some(own), address, "a server of its own")
             }
         };
-        // One scene for the run and for its echo: both follow the same path.
+        // The run and its echo use one scene: both follow the same path.
         let stage = Stage::set_up(&self.plan, &address, interrupt).await?;
         if let Some((address, _)) = &self.live_view {
             print(&format!("The live view is at http://{address}/view/ until Ctrl-C.\n"))?;
@@ -115,13 +115,13 @@ impl LoadRun {
         let mut measured = measure(&stage, &self.plan, engine, interrupt).await;
         let echo = match &measured {
             Ok((measured, Ending::Done)) if self.with_baseline => {
-                // In another process, its answers of the run's mean size: it takes what the transport and the machine
-                // take of a round trip, and nothing of this process.
+                // The echo is another process, with answers of the run's mean size: its round trip contains the costs
+                // of the transport and the machine, and none of this process.
                 let bytes = measured.tally.answer_bytes / measured.tally.answers.max(1);
                 let args = ["load", "--echo-server", &bytes.to_string()];
                 let echo = ServerProcess::start(&program, &args)?;
                 let answerer = (Answerer::Echo, &echo.address());
-                // After the run and not beside it, where its clients would take the cores from those of the engine.
+                // The echo runs after the run and not during it, when its clients would take cores from the engine.
                 Some(measure(&stage, &self.plan, answerer, interrupt).await?.0)
             }
             _ => None,
@@ -132,7 +132,7 @@ impl LoadRun {
                 () = interrupt.came() => None,
             };
         }
-        // Before the run's own error is returned: a server that goes on must not keep the scene.
+        // The scene closes before the run's own error is returned: a server that goes on must not keep the scene.
         let closed = stage.close().await;
         let (measured, ending) = measured?;
         closed?;
@@ -141,14 +141,15 @@ impl LoadRun {
 }
 
 impl LoadRun {
-    /// Of a server of its own.
+    /// Returns the arguments of the run's own server.
     fn server_args(&self, recording: Option<&RunRecording>) -> Vec<String> {
         let mut args = SERVE.map(str::to_owned).to_vec();
         if let Some((address, viewer)) = &self.live_view {
             args.extend(["--metrics".to_owned(), address.to_string()]);
             args.extend(["--viewer".to_owned(), viewer.display().to_string()]);
         }
-        // Not less than by default. Besides the clients there are the stage, what deforms and cuts, and viewers.
+        // Limits stay at least at their defaults. Besides the clients there are the stage, the deformer, the cutter and
+        // viewers.
         let n_clients = self.plan.n_clients + ROOM_BESIDE;
         for (limit, usual) in
             [("connections_per_address_max", 128), ("streams_per_connection_max", 64)]
@@ -163,7 +164,7 @@ impl LoadRun {
     }
 }
 
-/// The server that the arguments name, with what it is to be shown.
+/// Returns the server that the arguments name, with the credentials to present.
 fn server_of(args: &LoadArgs) -> Result<Option<ServerAddress>, LoadError> {
     let LoadArgs { server, credentials, .. } = args;
     let Some(server) = server else {

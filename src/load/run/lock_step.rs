@@ -1,5 +1,6 @@
-//! The poses of a run's device, once more and in lock-step: the tissue as it was at each, each tick answered before the next,
-//! and one that was late asked again. So the true force is known of each pose, beside what the hand felt.
+//! Replays the poses of a run's device in lock-step: the tissue is as it was at each pose, each tick is answered before
+//! the next, and a late tick is sent again. This yields the true force at each pose, to compare with the force that the
+//! hand felt.
 
 use glam::DVec3;
 
@@ -22,10 +23,10 @@ use crate::{
     },
 };
 
-/// A tick that is late is asked again so often. The proxy goes on each time.
+/// Times that a late tick is sent again. The proxy advances each time.
 const ATTEMPTS: u32 = 100;
 
-/// The scene of a run, and streams of its own into it.
+/// The scene of a run, and separate streams into it.
 struct LockStep<'a> {
     stage: &'a Stage,
     plan: &'a Plan,
@@ -36,17 +37,18 @@ struct LockStep<'a> {
     frame: u64,
 }
 
-/// What the hand felt, against the true force; `None` where no device was held or nothing touched.
+/// Compares the force that the hand felt with the true force; returns `None` if no device was held or nothing was
+/// touched.
 ///
 /// # Errors
-/// When the server refuses or goes.
+/// Returns an error if the server refuses or goes away.
 pub async fn compare(
     stage: &Stage,
     plan: &Plan,
     measured: &Measured,
 ) -> Result<Option<FidelityReport>, ClientError> {
     let held = &measured.tally.servo.held;
-    // What is cut cannot be put back.
+    // Cut tissue cannot be restored.
     let Some(device) = plan.device.as_ref().filter(|_| plan.cut_hz == 0.0 && !held.is_empty())
     else {
         return Ok(None);
@@ -87,7 +89,7 @@ pub async fn compare(
 }
 
 impl LockStep<'_> {
-    /// All of the tissue where it was before the run.
+    /// Moves all of the tissue back to its shape before the run.
     async fn rest(&mut self) -> Result<(), ClientError> {
         let positions_m = self.plan.organ.rest.iter().flat_map(|p| p.to_array()).collect();
         self.send(Positions::Dense(DensePositions { positions_m })).await
@@ -110,14 +112,14 @@ impl LockStep<'_> {
             hold: false,
         };
         let ended = ClientError::ended(self.client.server(), "Deform");
-        // Where it was not taken the answer says why.
+        // If the request was not taken, the answer says why.
         let _ = self.shapes.requests.send(request).await;
         let answer = self.shapes.answers.message().await;
         let answer = answer.map_err(|s| ClientError::of(self.client.server(), "Deform", &s))?;
         answer.map(drop).ok_or(ended)
     }
 
-    /// Where the proxy is, from where the device is, metres.
+    /// Returns the vector from the device to the proxy, metres.
     async fn proxy_from(&mut self, sample: &HeldSample) -> Result<DVec3, ClientError> {
         let links = self.plan.instrument.link_poses(sample.seconds);
         let mut offset = DVec3::ZERO;

@@ -1,4 +1,4 @@
-//! What a run must reach: `p99=1ms,missed=0.1%`.
+//! The objective of a run: `p99=1ms,missed=0.1%`.
 
 use std::{fmt, str::FromStr};
 
@@ -18,15 +18,15 @@ struct Bound {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Quantity {
-    /// Of round trips, microseconds.
+    /// Percentile of the round trips, microseconds.
     Percentile(f64),
     /// Share of the ticks, percent.
     Missed,
-    /// Ticks in a row.
+    /// Consecutive missed ticks.
     MissRun,
 }
 
-/// Why a text is no objective.
+/// A text is no objective.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ObjectiveError {
     /// Not `name=value`, or an unknown name.
@@ -34,14 +34,14 @@ pub enum ObjectiveError {
         "got {0:?}, expected p50, p90, p99, p99.9, p99.99, max, missed or miss-run, and =VALUE"
     )]
     Bound(String),
-    /// A value without its unit, or none.
+    /// A value is missing or has no unit.
     #[error("{name} is {got:?}, expected {expected}")]
     Value {
-        /// Whose.
+        /// Name of the bound.
         name: String,
-        /// As given.
+        /// Value as given by the user.
         got: String,
-        /// What it should look like.
+        /// Expected form of the value.
         expected: &'static str,
     },
 }
@@ -83,12 +83,12 @@ impl Bound {
 
     fn measured(&self, tally: &Tally) -> f64 {
         match self.what {
-            // Nothing answered is worse than anything.
+            // No answer at all is worse than any time.
             Quantity::Percentile(percent) => {
                 Latencies::percentile_us(&tally.round_trip, percent).unwrap_or(f64::INFINITY)
             }
-            // Of all ticks whose time came, not of those answered: a server that answers few would else look
-            // punctual.
+            // The share is of all ticks that were due, not of the answered ones: a server that answers few would
+            // otherwise look punctual.
             Quantity::Missed => 100.0 * tally.missed as f64 / tally.sent.max(1) as f64,
             Quantity::MissRun => tally.longest_miss_run as f64,
         }
@@ -99,17 +99,17 @@ const TIME: &str = "a time as 800us or 1ms";
 
 fn microseconds(number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let of = |unit, us: f64| number(unit).map(|n| n * us);
-    // In any order: "1ms" without its "s" alone is no number.
+    // The order does not matter: "1ms" without its "s" alone is no number.
     of("us", 1.0).or_else(|| of("ms", 1e3)).or_else(|| of("s", 1e6))
 }
 
 impl Objective {
-    /// Whether it is met.
+    /// Returns true if all bounds hold.
     pub fn is_met(&self, tally: &Tally) -> bool {
         self.0.iter().all(|bound| bound.measured(tally) <= bound.most)
     }
 
-    /// Each bound beside what was measured.
+    /// Returns each bound next to its measured value.
     pub fn verdict(&self, tally: &Tally) -> String {
         let bounds = self.0.iter().map(|bound| {
             let (got, most) = (bound.measured(tally), bound.most);
@@ -131,7 +131,7 @@ impl Objective {
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bounds = self.0.iter().map(|Bound { what, most }| match what {
-            // In the syntax that is read, so that an objective can be copied out of a report into the next run.
+            // The output uses the input syntax, so that an objective can be copied out of a report into the next run.
             Quantity::Percentile(percent) => format!("{}={most}us", percentile_name(*percent)),
             Quantity::Missed => format!("missed={most}%"),
             Quantity::MissRun => format!("miss-run={most}"),
@@ -140,19 +140,19 @@ impl fmt::Display for Objective {
     }
 }
 
-/// An objective and whether it was met.
+/// An objective and its verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct ObjectiveVerdict {
-    /// As given.
+    /// Objective as given by the user.
     pub asked: String,
-    /// All of it held.
+    /// True if all bounds hold.
     pub met: bool,
-    /// Each bound beside what was measured.
+    /// Each bound next to its measured value.
     pub said: String,
 }
 
 impl ObjectiveVerdict {
-    /// Of a run.
+    /// Judges a run.
     pub fn of(objective: &Objective, run: &Tally) -> ObjectiveVerdict {
         let (met, said) = (objective.is_met(run), objective.verdict(run));
         ObjectiveVerdict { asked: objective.to_string(), met, said }

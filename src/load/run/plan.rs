@@ -1,4 +1,4 @@
-//! What is run: clients, rates, tissue and tool.
+//! The plan of a run: clients, rates, tissue and tool.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,32 +11,32 @@ use crate::load::{
     },
 };
 
-/// What is run.
+/// Plan of a run.
 #[derive(Clone)]
 pub struct Plan {
     /// Haptic clients, each with a thread of its own.
     pub n_clients: u32,
-    /// They share one connection instead of having one each.
+    /// True if they share one connection instead of having one each.
     pub is_connection_shared: bool,
-    /// Ticks a second of each.
+    /// Ticks a second of each client.
     pub rate_hz: f64,
-    /// How long.
+    /// Duration of the run, seconds.
     pub seconds: f64,
     /// Deformations a second; 0 for none.
     pub deform_hz: f64,
-    /// Of the tissue's vertices, how many a deformation moves, in (0, 1]; `None`: a dent about the tip.
+    /// Share of the tissue's vertices that a deformation moves, in (0, 1]; `None`: a dent about the tip.
     pub deform_share: Option<f64>,
     /// Cuts a second; 0 for none.
     pub cut_hz: f64,
-    /// The tool is rendered: a hand presses it deeper.
+    /// True if the tool is rendered: a hand presses it deeper.
     pub is_rendered: bool,
-    /// The tool is held by a simulated device and hand, with a servo of its own; one client then.
+    /// Simulated device and hand that hold the tool, with a servo of its own; one client then.
     pub device: Option<DevicePlan>,
-    /// Viewers of the live view may move the device.
+    /// True if viewers of the live view may move the device.
     pub is_guided: bool,
     /// Threads that keep cores busy meanwhile.
     pub busy_threads: u32,
-    /// Later than this is missed.
+    /// Ticks answered later than this are missed.
     pub deadline: Duration,
     /// The tissue.
     pub organ: PhantomTissue,
@@ -45,7 +45,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What a force of this run goes through. A hand that is led along its path is nobody's: the usual one counts then.
+    /// Returns the path of this run's forces. A hand led along its path is no real hand: the usual hand's damping
+    /// counts then.
     pub fn force_path(&self) -> ForcePath {
         let usual = ForcePath { tick_s: 1.0 / self.rate_hz, ..ForcePath::USUAL };
         let Some(plan) = &self.device else { return usual };
@@ -58,7 +59,7 @@ impl Plan {
         }
     }
 
-    /// The tissue as it deforms, at rest.
+    /// Returns the tissue's dent, at rest.
     pub fn dent(&self) -> Dent {
         let (rest, length_m) = (self.organ.rest.clone(), self.organ.length_m());
         match self.deform_share {
@@ -67,7 +68,7 @@ impl Plan {
         }
     }
 
-    /// In a line.
+    /// Returns a one-line description.
     pub fn line(&self, server: &str) -> String {
         let clients = if self.n_clients == 1 { "client" } else { "clients" };
         let share = self.deform_share.map_or(String::new(), |s| format!(" of {} %", 100.0 * s));

@@ -1,4 +1,4 @@
-//! The line that moves while a run lasts; on anything but a terminal there is none.
+//! The progress line of a run; only a terminal shows one.
 
 use std::{cell::Cell, time::Duration};
 
@@ -6,21 +6,21 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::load::clients::haptic::LiveMetrics;
 
-/// The line.
+/// The progress line.
 pub struct Progress {
     bar: ProgressBar,
     before: Cell<(Duration, u64)>,
 }
 
 impl Progress {
-    /// For a run of so many seconds.
+    /// Creates the line of a run that lasts `seconds`.
     pub fn new(seconds: f64) -> Progress {
         let style = ProgressStyle::with_template("[{bar:24}] {msg}").expect("a valid template");
         let bar = ProgressBar::new((1e3 * seconds) as u64).with_style(style.progress_chars("=> "));
         Progress { bar, before: Cell::new((Duration::ZERO, 0)) }
     }
 
-    /// All clients' metrics: ticks and misses are summed, the others the worst of any.
+    /// Shows all clients' metrics: the sum of ticks and misses, the worst client's values of the others.
     pub fn show(&self, elapsed: Duration, clients: impl Iterator<Item = LiveMetrics>) {
         let mut all = LiveMetrics::default();
         for one in clients {
@@ -32,7 +32,7 @@ impl Progress {
         }
         let (then, answered_then) = self.before.replace((elapsed, all.answered));
         let seconds = (elapsed - then).as_secs_f64().max(1e-3);
-        // Since the last call and not since the start: a server that stands still is seen at once.
+        // The rate counts since the last call and not since the start: a server that stands still is seen at once.
         let rate = (all.answered - answered_then) as f64 / seconds;
         self.bar.set_position(elapsed.as_millis() as u64);
         self.bar.set_message(format!(
@@ -45,7 +45,7 @@ impl Progress {
         ));
     }
 
-    /// Leaves nothing behind.
+    /// Clears the line and leaves nothing behind.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }

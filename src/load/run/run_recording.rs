@@ -1,4 +1,4 @@
-//! The recording of a run: the server's own, in the file that was asked for.
+//! The recording of a run: the server's own recording, moved to the requested file.
 
 use std::{
     ffi::OsStr,
@@ -7,21 +7,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How a whole MCAP file begins and ends.
+/// First and last bytes of a complete MCAP file.
 const MCAP_END: [u8; 8] = *b"\x89MCAP0\r\n";
 
-/// Where a run is recorded.
+/// File and folder of a recording.
 pub struct RunRecording {
     file: PathBuf,
-    /// The server's, until it has ended.
+    /// Folder of the server's recording, until the server has ended.
     folder: PathBuf,
 }
 
 impl RunRecording {
-    /// Into this file. The folder beside it is made new.
+    /// Prepares to record into `file`; creates a folder next to it.
     ///
     /// # Errors
-    /// The system's: one that is there is of a run that goes on, or was killed.
+    /// Returns the system's error: a folder that exists belongs to a run that goes on, or was killed.
     pub fn new(file: &Path) -> io::Result<RunRecording> {
         let mut folder = file.as_os_str().to_owned();
         folder.push(".parts");
@@ -33,15 +33,15 @@ impl RunRecording {
         Ok(RunRecording { file: file.to_owned(), folder })
     }
 
-    /// What the server is told.
+    /// Returns the folder that the server records into.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Once the server has ended: the file is where it was asked for.
+    /// Moves the recording to the requested file once the server has ended.
     ///
     /// # Errors
-    /// The system's, and when the server has recorded nothing.
+    /// Returns the system's error, or an error if the server has recorded nothing.
     pub fn finish(self) -> io::Result<()> {
         let recorded = fs::read_dir(&self.folder)?.collect::<Result<Vec<_>, _>>()?;
         let recorded = recorded.iter().map(|entry| entry.path());
@@ -52,7 +52,7 @@ impl RunRecording {
         self.check_whole()
     }
 
-    /// What the server could not write it leaves out, and goes on.
+    /// Checks the end of the file: a server that could not write part of a recording omits it, and goes on.
     fn check_whole(&self) -> io::Result<()> {
         let mut end = [0; MCAP_END.len()];
         let mut file = fs::File::open(&self.file)?;

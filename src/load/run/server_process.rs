@@ -1,4 +1,4 @@
-//! A server of one's own: a child process on a free loopback port that does not outlive this one's run.
+//! A run's own server: a child process on a free loopback port that does not outlive the run.
 
 use std::{
     env,
@@ -13,26 +13,26 @@ use std::{
 
 use crate::{client::address::ServerAddress, os::child};
 
-/// How long it may take to say where it listens.
+/// Time limit for the server to print its address.
 const START_MAX: Duration = Duration::from_secs(10);
-/// How long it may take to end once it was asked to before it is killed.
+/// Time limit for the server to end after a request, before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Arguments of a server on a free loopback port that leaves nothing behind but fields.
 pub const SERVE: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--set", "store.scenes=false"];
-/// The first line of a server's stdout, before the address.
+/// First line of a server's stdout, before the address.
 const GREETING: &str = "listening on ";
 
-/// Why there is no server.
+/// The server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerProcessError {
-    /// It cannot be run.
+    /// The program cannot be run.
     #[error("cannot start a server: {0}")]
     Spawn(#[from] io::Error),
-    /// It ended or did something else.
+    /// The program ended, or printed something else.
     #[error("the server did not say where it listens within {START_MAX:?}, got {got:?}")]
     Greeting {
-        /// Its first line.
+        /// First line that the program printed.
         got: String,
     },
 }
@@ -41,21 +41,21 @@ pub enum ServerProcessError {
 pub struct ServerProcess {
     child: Child,
     address: String,
-    /// Kept open: a server that writes to a closed pipe would end.
+    /// Held open: a server that writes to a closed pipe would end.
     _stdout: Option<ChildStdout>,
 }
 
 impl ServerProcess {
-    /// Starts `program` as a server with these arguments, set apart, so that a Ctrl-C meant
-    /// for this process does not end it first. Only its warnings are shown, not those of HTTP/2, unless `RUST_LOG` is set.
+    /// Starts `program` as a server with these arguments, in a group of its own, so that a Ctrl-C for this process does
+    /// not end it first. Only its warnings are shown, not those of HTTP/2, unless `RUST_LOG` is set.
     ///
     /// # Errors
-    /// When it cannot be run or does not come up.
+    /// Returns an error if the program cannot be run, or does not come up.
     pub fn start(
         program: &Path,
         args: &[impl AsRef<OsStr>],
     ) -> Result<ServerProcess, ServerProcessError> {
-        // A process and not a thread: what it takes of the machine is its own, and a crash is seen as one.
+        // A process and not a thread: its resource use is its own, and a crash is visible as a crash.
         let mut command = Command::new(program);
         command.args(args);
         child::set_apart(&mut command);
@@ -67,8 +67,8 @@ impl ServerProcess {
         let stdout = child.stdout.take().expect("is piped");
         // From here on dropping it stops the child.
         let mut server = ServerProcess { child, address: String::new(), _stdout: None };
-        // A thread, because reading a pipe has no time limit. When the limit passes the child is stopped, its pipe
-        // closes, and the thread ends.
+        // A thread reads, because reading a pipe has no time limit. When the limit passes the child is stopped, its
+        // pipe closes, and the thread ends.
         let (tell, told) = channel();
         thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
@@ -88,27 +88,27 @@ impl ServerProcess {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> ServerAddress {
         ServerAddress::new(&self.address)
     }
 
-    /// Processor time of all its threads so far; `None` where the system does not say.
+    /// Returns the processor time of all its threads so far; `None` where the system does not report it.
     pub fn cpu_time(&self) -> Option<Duration> {
         child::cpu_time(&self.child)
     }
 
-    /// Its memory that is resident, bytes; `None` where the system does not say.
+    /// Returns its resident memory, bytes; `None` where the system does not report it.
     pub fn memory(&self) -> Option<u64> {
         child::memory(&self.child)
     }
 
-    /// The most memory that it has had resident, bytes; `None` where the system does not say.
+    /// Returns its peak resident memory, bytes; `None` where the system does not report it.
     pub fn memory_peak(&self) -> Option<u64> {
         child::memory_peak(&self.child)
     }
 
-    /// How it ended, when it did by itself.
+    /// Returns the exit status, if the server ended by itself.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
@@ -119,7 +119,7 @@ impl Drop for ServerProcess {
         if self.ended().is_some() {
             return;
         }
-        // Asked before it is killed, so that it can end its streams in order.
+        // The server is asked before it is killed, so that it can end its streams in order.
         let asked = child::ask_to_end(&self.child);
         let stop_by = Instant::now() + STOP_MAX;
         while asked.is_ok() && Instant::now() < stop_by {

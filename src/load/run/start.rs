@@ -5,57 +5,56 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between the word to start and the first tick, so that no thread begins late.
+/// Time between the signal to start and the first tick, so that no thread begins late.
 const HEAD_START: Duration = Duration::from_millis(20);
-/// How often a thread that ended instead of getting ready is looked for.
+/// Interval of the checks for a thread that ended instead of getting ready.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A thread's side: says that it is ready, and waits for the instant.
+/// A thread's side: signals readiness, and waits for the start.
 pub struct Starter {
     ready: Sender<()>,
     go: Receiver<Instant>,
 }
 
 impl Starter {
-    /// `None` when there will be no start.
+    /// Waits for the start; returns `None` if there will be none.
     pub fn wait(self) -> Option<Instant> {
         self.ready.send(()).ok()?;
         self.go.recv().ok()
     }
 }
 
-/// Starts them all.
+/// Starts all threads.
 pub struct Gate {
     ready: (Sender<()>, Receiver<()>),
     go: Vec<Sender<Instant>>,
 }
 
 impl Gate {
-    /// For no thread yet.
+    /// Creates a gate without threads.
     pub fn new() -> Gate {
         Gate { ready: channel(), go: Vec::new() }
     }
 
-    /// One more thread to wait for.
+    /// Adds one thread to wait for.
     pub fn starter(&mut self) -> Starter {
         let (go, told) = channel();
         self.go.push(go);
         Starter { ready: self.ready.0.clone(), go: told }
     }
 
-    /// Waits until all are ready and gives them the instant; `false`, and no start, when one has ended.
+    /// Waits until all threads are ready and sends them the start; returns `false`, without a start, if one has ended.
     pub fn open(self, any_ended: impl Fn() -> bool) -> bool {
         let mut n_ready = 0;
         while n_ready < self.go.len() {
             match self.ready.1.recv_timeout(POLL_INTERVAL) {
                 Ok(()) => n_ready += 1,
-                // Asked here, because the channel does not tell: the gate holds a sender itself, so it is never
-                // closed.
+                // The check is necessary, because the channel never closes: the gate itself holds a sender.
                 Err(_) if any_ended() => return false,
                 Err(_) => {}
             }
         }
-        // Known before it comes: each thread computes its instants from it, and none from when it was woken.
+        // The start lies in the future: each thread computes its instants from it, and not from its own wake.
         let started = Instant::now() + HEAD_START;
         self.go.iter().all(|go| go.send(started).is_ok())
     }

@@ -1,4 +1,4 @@
-//! The threads of a run: all clients start at one instant, and what they counted is merged.
+//! The threads of a run: all clients start at one instant, and their counts are merged.
 
 use std::{
     io, panic,
@@ -31,11 +31,11 @@ use crate::{
     os::interrupt::Interrupt,
 };
 
-/// How far apart clients are on the path, seconds: an irrational part of the sweep, so none meet.
+/// Distance between clients on the path, seconds: an irrational part of the sweep, so none meet.
 const AHEAD_S: f64 = 1.618_034;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Who answers the ticks.
+/// The server that answers the ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answerer {
     /// The server that has the scene.
@@ -44,26 +44,26 @@ pub enum Answerer {
     Echo,
 }
 
-/// Why a run ended.
+/// Reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It was long enough.
+    /// The run lasted its full time.
     Done,
-    /// Somebody wanted it to.
+    /// The user interrupted the run.
     Interrupted,
 }
 
-/// Runs the plan's clients in the scene, its ticks answered by `server`.
+/// Runs the plan's clients in the scene, with `server` answering the ticks.
 ///
 /// # Errors
-/// When the server refuses or goes, or when a thread cannot pace.
+/// Returns an error if the server refuses or goes away, or if a thread cannot pace.
 pub async fn measure(
     stage: &Stage,
     plan: &Plan,
     (answerer, server): (Answerer, &ServerAddress),
     interrupt: &mut Interrupt,
 ) -> Result<(Measured, Ending), LoadError> {
-    // Beside the run, not before it: hiccups come and go.
+    // Hiccups are measured during the run, not before it: they come and go.
     let hiccups = HiccupMeter::start()?;
     let _busy = BusyThreads::start(plan.busy_threads)?;
     let workers = Workers::start(plan, stage, answerer, server).await?;
@@ -92,7 +92,7 @@ impl Workers {
         answerer: Answerer,
         server: &ServerAddress,
     ) -> Result<Workers, LoadError> {
-        // Before the clients' threads: when nobody answers there is nothing to stop yet.
+        // Connecting precedes the clients' threads: if nobody answers, there is nothing to stop yet.
         let (shared, client) = if plan.is_connection_shared {
             let (runtime, client) = connect_apart(server).await?;
             (Some(runtime), Some(client))
@@ -119,13 +119,13 @@ impl Workers {
                 tool_id: stage.tool_id,
                 instrument: Arc::clone(&plan.instrument),
                 path: Arc::clone(&stage.path),
-                // Apart on the path, so that clients ask about different triangles.
+                // Clients are apart on the path, so that they ask about different triangles.
                 ahead_s: AHEAD_S * f64::from(number),
                 rate_hz: plan.rate_hz,
                 n_ticks: (plan.rate_hz * plan.seconds).round() as u64,
                 n_clients: plan.n_clients,
                 is_rendered: plan.is_rendered && answerer == Answerer::Engine,
-                // The hand of one: others press along the path beside it.
+                // Only the first client has the simulated hand; the others press along the path.
                 device: plan.device.clone().filter(|_| number == 0 && answerer == Answerer::Engine),
                 guide: guide.clone(),
                 deadline: plan.deadline,
@@ -138,18 +138,18 @@ impl Workers {
             let work = move || or_stop_all(haptic::run(&haptic, starter), &haptic.stop);
             workers.haptics.push(thread.spawn(work)?);
         }
-        // The echo has no tissue; what deforms and cuts would also take cores that no answer of the echo depends on.
+        // The echo has no tissue; deforming and cutting would also take cores that no answer of the echo depends on.
         if answerer == Answerer::Engine {
             workers.deformer = start_deformer(plan, stage, (server, guide), &stop, &mut gate)?;
             workers.cutter = start_cutter(plan, stage, server, &stop, &mut gate)?;
         }
-        // Where it does not open, the threads that wait are told so by the gate's end, and the error is that of the
-        // thread that failed.
+        // If the gate does not open, its end wakes the waiting threads, and the error is that of the thread that
+        // failed.
         gate.open(|| workers.any_ended());
         Ok(workers)
     }
 
-    /// Until all have ended; stops them on an interrupt.
+    /// Waits until all threads have ended; stops them on an interrupt.
     async fn watch(&self, plan: &Plan, interrupt: &mut Interrupt) -> Ending {
         let progress = Progress::new(plan.seconds);
         let started = Instant::now();
@@ -184,22 +184,23 @@ impl Workers {
     fn finish(self, plan: &Plan) -> Result<Measured, WorkerError> {
         let mut measured = Measured::new(plan.deadline);
         for haptic in self.haptics {
-            // All have ended when this is called, so no join waits, and an error of one leaves no thread behind.
+            // All threads have ended when this is called, so no join waits, and an error of one leaves no thread
+            // behind.
             measured.tally.add(&join(haptic)?);
         }
         measured.deformations = self.deformer.map_or_else(|| Ok(Deformations::default()), join)?;
         measured.cuts = self.cutter.map_or_else(|| Ok(Cuts::default()), join)?;
         if let Some(runtime) = self.shared {
-            // A runtime that is dropped waits for its tasks, which tokio forbids within another runtime.
+            // A dropped runtime waits for its tasks, which tokio forbids within another runtime.
             runtime.shutdown_background();
         }
         Ok(measured)
     }
 }
 
-/// A connection whose work is done by a thread of its own, so that it goes on while others wait.
+/// Opens a connection that a thread of its own drives, so that it goes on while others wait.
 async fn connect_apart(server: &ServerAddress) -> Result<(Runtime, Client), LoadError> {
-    // Of more than one thread: a runtime of the current one would drive the connection only while it is waited on.
+    // The runtime is multi-threaded: a current-thread runtime would drive the connection only while it is waited on.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let server = server.clone();
     let connected = runtime.spawn(async move { Client::connect(&server).await }).await;
@@ -268,12 +269,12 @@ fn start_cutter(
     thread.spawn(move || or_stop_all(cutter::run(&cut, starter), &cut.stop)).map(Some)
 }
 
-/// What a worker ended with. When it failed the others stop; one that has done all it had to leaves them to theirs.
+/// Passes on a worker's result. A failure stops the other workers; a worker that finished leaves them running.
 fn or_stop_all<T>(result: Result<T, WorkerError>, stop: &AtomicBool) -> Result<T, WorkerError> {
     result.inspect_err(|_| stop.store(true, Ordering::Relaxed))
 }
 
-/// A panic there goes on here.
+/// Joins a thread; resumes its panic here.
 fn join<T>(thread: JoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
 }

@@ -1,18 +1,18 @@
-//! The client's own soft tissue: a smooth dent under the tip, sent as the vertices that moved, or, where all
-//! of it is to move, a dent in a tissue that swells and shrinks.
+//! The client's own soft tissue: a smooth dent under the tip, sent as the moved vertices, or, if all of the tissue is
+//! to move, a dent in a tissue that swells and shrinks.
 
 use glam::Vec3;
 
 use super::path::Site;
 use crate::proto::{DensePositions, SparsePositions, deform_request::Positions};
 
-/// In longest sides of the organ.
+/// Radius of the dent, in longest sides of the organ.
 const RADIUS: f64 = 0.15;
-/// Vertices of a finer organ would make a dent of that radius larger than a message may be (1 MiB; a
-/// vertex takes 17 bytes, and a dent holds about a twentieth of an organ).
+/// Vertices up to which a dent has its full radius. In a finer organ such a dent would be larger than a message may be
+/// (1 MiB; a vertex takes 17 bytes, and a dent holds about a twentieth of an organ).
 const FULL_RADIUS_VERTICES_MAX: f64 = 1e6;
 
-/// How much all of a tissue swells, in parts of its size for each metre that the tip dents it.
+/// Swelling of all of a tissue, in parts of its size for each metre of the tip's dent.
 const SWELL_PER_M: f32 = 1.0;
 
 /// The shape at rest and as last sent.
@@ -25,28 +25,28 @@ pub struct Dent {
 }
 
 impl Dent {
-    /// In an organ of that length, at rest.
+    /// Creates a dent in an organ of length `organ_length_m`, at rest.
     pub fn new(rest: Vec<Vec3>, organ_length_m: f64) -> Dent {
-        // The vertices of a dent grow with the square of its radius, so the root keeps their number: 50,000 of 17
-        // bytes are 850 kB.
+        // The vertices of a dent grow with the square of its radius, so the root keeps their number: 50,000 of 17 bytes
+        // are 850 kB.
         let shrink = (FULL_RADIUS_VERTICES_MAX / rest.len() as f64).sqrt().min(1.0);
         let radius_m = RADIUS * shrink * organ_length_m;
         Dent { current: rest.clone(), rest, radius_m, moves_all: false }
     }
 
-    /// In an organ at rest: about that share of its vertices, in (0, 1]; all of them with 1.
+    /// Creates a dent in an organ at rest that moves about `share` of its vertices, in (0, 1]; 1: all of them.
     pub fn of_share(rest: Vec<Vec3>, organ_length_m: f64, share: f64) -> Dent {
         if share == 1.0 {
             return Dent { moves_all: true, ..Dent::new(rest, organ_length_m) };
         }
         let mut far: Vec<f32> = rest.iter().map(|p| p.distance(rest[0])).collect();
-        // About one vertex, which stands for all: where vertices are even, a ball elsewhere holds about as many.
+        // A single vertex stands for all: if vertices are evenly spread, a ball elsewhere holds about as many.
         far.sort_by(f32::total_cmp);
         let radius_m = far[(share * far.len() as f64) as usize].into();
         Dent { current: rest.clone(), rest, radius_m, moves_all: false }
     }
 
-    /// Dents the tissue under a site; `None` when no vertex is elsewhere than before.
+    /// Dents the tissue under a site; returns `None` if no vertex moved.
     pub fn follow(&mut self, site: &Site) -> Option<Positions> {
         if self.moves_all {
             return Some(Positions::Dense(self.follow_all(site)));
@@ -57,14 +57,14 @@ impl Dent {
 
     fn follow_all(&mut self, site: &Site) -> DensePositions {
         let swell = 1.0 + SWELL_PER_M * site.dent_m as f32;
-        // Its answer is not needed, its shape is.
+        // The sparse result is not needed, only the shape.
         self.follow_some(site);
-        // About the origin: every vertex moves but one that lies there.
+        // Swelling is about the origin: every vertex moves except one that lies there.
         let positions = self.current.iter().flat_map(|p| (*p * swell).to_array());
         DensePositions { positions_m: positions.collect() }
     }
 
-    /// The vertices of the dent, and those that the last one left.
+    /// Returns the vertices of the dent, and those that the previous dent left.
     fn follow_some(&mut self, site: &Site) -> SparsePositions {
         let mut moved = SparsePositions::default();
         let push = (site.outward * -site.dent_m).as_vec3();
@@ -74,7 +74,7 @@ impl Dent {
             // (1 - (r/R)^2)^2: one at the centre, zero with zero slope at the boundary.
             let weight = (1.0 - rest.distance_squared(at) / radius_squared).max(0.0);
             let target = *rest + push * (weight * weight);
-            // To the bit, so that a vertex that has come back to rest is sent once more and then no longer.
+            // Exact comparison: a vertex that has come back to rest is sent once more and then no longer.
             if target != *current {
                 *current = target;
                 moved.vertices.push(number);

@@ -1,4 +1,4 @@
-//! A haptic device and the hand that holds it: a mass, a damper, and a spring to where the hand wants it.
+//! A haptic device and the hand that holds it: a mass, a damper, and a spring to the hand's target position.
 
 use std::str::FromStr;
 
@@ -6,28 +6,28 @@ use glam::DVec3;
 
 use crate::servo::stiffness::stiffness_max;
 
-/// Of one step of the motion, seconds at most: a hundredth of the stiffest device's period.
+/// Longest step of the motion, seconds: a hundredth of the stiffest device's period.
 const STEP_S_MAX: f64 = 50e-6;
 
 /// A device in a hand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldDevice {
-    /// Of device and hand, kilograms.
+    /// Mass of device and hand, kilograms.
     pub mass_kg: f64,
-    /// Of the device, N s/m.
+    /// Damping of the device, N s/m.
     pub damping_n_s_per_m: f64,
-    /// Of the hand, N/m.
+    /// Stiffness of the hand, N/m.
     pub hand_n_per_m: f64,
-    /// Of the hand, N s/m.
+    /// Damping of the hand, N s/m.
     pub hand_damping_n_s_per_m: f64,
 }
 
-/// Where it is and how fast.
+/// Position and velocity of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DeviceMotion {
-    /// Metres.
+    /// Position, metres.
     pub position: DVec3,
-    /// m/s.
+    /// Velocity, m/s.
     pub velocity: DVec3,
 }
 
@@ -44,38 +44,38 @@ impl Default for HeldDevice {
 }
 
 impl HeldDevice {
-    /// A hand that is led along its path and hardly gives way: fifteen times the stiffness of the demo's spring, damped
-    /// as that needs not to swing.
+    /// A hand that is led along its path and hardly gives way: fifteen times the stiffness of the demo's spring, with
+    /// enough damping not to swing.
     pub fn led() -> HeldDevice {
         HeldDevice { hand_n_per_m: 3_000.0, hand_damping_n_s_per_m: 30.0, ..HeldDevice::default() }
     }
 
-    /// Of device and hand: b of the rule that says how stiff a sampled spring may be, N s/m.
+    /// Returns the damping of device and hand, N s/m: b of the stability rule for a sampled spring.
     pub fn damping(&self) -> f64 {
         self.damping_n_s_per_m + self.hand_damping_n_s_per_m
     }
 
-    /// The greatest stiffness that a force may have that is held for `sample_s` and is `delay_s` late, N/m:
-    /// K = b / (T/2 + delay).
+    /// Returns the greatest stable stiffness of a force that is held for `sample_s` and is `delay_s` late, N/m: K = b /
+    /// (T/2 + delay).
     pub fn stiffness_max(&self, sample_s: f64, delay_s: f64) -> f64 {
         stiffness_max(self.damping(), sample_s, delay_s)
     }
 
-    /// Moves it on by `dt_s` under a force that is held all the while; the hand wants it at `wanted`.
+    /// Advances the device by `dt_s` under a constant force; the hand pulls it to `wanted`.
     pub fn step(&self, motion: &mut DeviceMotion, wanted: DVec3, force: DVec3, dt_s: f64) {
         let n = (dt_s / STEP_S_MAX).ceil().max(1.0);
         let step_s = dt_s / n;
         for _ in 0..n as u32 {
             let pull = (wanted - motion.position) * self.hand_n_per_m;
             let drag = motion.velocity * self.damping();
-            // Velocity first (symplectic Euler): the spring of the hand gains no energy by the steps.
+            // Velocity comes first (symplectic Euler): the spring of the hand gains no energy by the steps.
             motion.velocity += (force + pull - drag) / self.mass_kg * step_s;
             motion.position += motion.velocity * step_s;
         }
     }
 }
 
-/// Why a text is no device.
+/// A text is no device.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "got {got:?}, expected mass=KG, damping=N_S_PER_M, hand=N_PER_M or hand-damping=N_S_PER_M, above 0"
@@ -112,7 +112,7 @@ impl FromStr for HeldDevice {
 mod tests {
     use super::*;
 
-    /// A spring that is held from sample to sample shakes the hand exactly when the rule says so.
+    /// A spring that is held between samples shakes the hand exactly when the rule says so.
     #[test]
     fn a_sampled_spring_is_stable_as_the_rule_says() {
         let device = HeldDevice::default();

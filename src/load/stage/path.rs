@@ -1,8 +1,8 @@
 //! The path of an instrument's tip over an organ: along the surface and back, pressing in and letting go.
 //!
-//! An arc of points above the organ is dropped on its surface, smoothed, and put back on the surface
-//! along the smoothed normals by asking the server for signed distances. Between stations the path is a
-//! Catmull-Rom curve; all motion along it is a cosine of time, so poses and velocities are continuous.
+//! An arc of points above the organ is dropped on its surface, smoothed, and put back on the surface along the smoothed
+//! normals by asking the server for signed distances. Between stations the path is a Catmull-Rom curve; all motion
+//! along it is a cosine of time, so poses and velocities are continuous.
 
 use std::f64::consts::{FRAC_PI_3, TAU};
 
@@ -17,43 +17,43 @@ use crate::{
 const N_STATIONS: usize = 128;
 /// Passes of [1 2 1] / 4 over the stations: a standard deviation of 5 % of the path.
 const SMOOTHING_PASSES: usize = 80;
-/// And after they were put back, against what is left of the surface's corners.
+/// Passes after seating, against the remaining corners of the surface.
 const FINAL_PASSES: usize = 4;
 /// Rounds of moving stations by their signed distance; each leaves a small part of it.
 const SEATING_ROUNDS: usize = 4;
 
-/// There and back.
-// Sweep, press and pulse come back together after 40 s, so a run of the default 10 s does not repeat itself.
+/// Period of the sweep there and back.
+// Sweep, press and pulse realign after 40 s, so a run of the default 10 s does not repeat itself.
 const SWEEP_PERIOD_S: f64 = 8.0;
-/// Down and up. At the start the tip is up.
+/// Period of a press down and up. At the start the tip is up.
 pub const PRESS_PERIOD_S: f64 = 1.25;
 const PULSE_PERIOD_S: f64 = 0.8;
-/// In longest sides of the organ: how high the tip rises, and how deep the tissue's own pulse is.
+/// Height to which the tip rises, and depth of the tissue's own pulse, in longest sides of the organ.
 const LIFT: f64 = 0.03;
 const PULSE: f64 = 0.0025;
 
-/// How a hand presses.
+/// Depth of a hand's press.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Press {
-    /// How deep the tip goes below the surface at rest, in longest sides of the organ.
+    /// Depth of the tip below the surface at rest, in longest sides of the organ.
     depth: f64,
-    /// Part of that depth that the tissue gives way, less than 1, or the dent would free the tip.
+    /// Part of that depth by which the tissue gives way; less than 1, or the dent would free the tip.
     give: f64,
 }
 
 impl Press {
-    /// Of a tool that penetrates: at full depth 0.4 of 3 % is left, of which the pulse takes 0.25 %.
+    /// Press of a tool that penetrates: at full depth 0.4 of 3 % is left, of which the pulse takes 0.25 %.
     pub const PENETRATING: Press = Press { depth: 0.03, give: 0.6 };
-    /// Of a rendered one, which does not go in however far the hand goes: 19 mm below an organ of 0.2 m that gives way
-    /// by 6. Jaws on either side of a fold meet the organ some millimetres below its crest.
+    /// Press of a rendered tool, which stays outside however far the hand goes: 19 mm below an organ of 0.2 m that
+    /// gives way by 6. Jaws on either side of a fold meet the organ some millimetres below its crest.
     pub const RENDERED: Press = Press { depth: 0.125, give: 0.25 };
 }
 
-/// The path.
+/// Path of the tip.
 #[derive(Clone, Debug)]
 pub struct Path {
     stations: Vec<Station>,
-    /// Unit, across the path.
+    /// Unit vector across the path.
     pub side: DVec3,
     length_m: f64,
     press: Press,
@@ -65,31 +65,31 @@ struct Station {
     outward: DVec3,
 }
 
-/// Where the tip is at some time.
+/// Position of the tip at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Site {
-    /// On the surface at rest, metres, scene frame.
+    /// Point on the surface at rest, metres, scene frame.
     pub surface: DVec3,
-    /// Unit.
+    /// Unit outward normal.
     pub outward: DVec3,
-    /// Of the tip over that point; negative when pressed in.
+    /// Height of the tip over that point, metres; negative when pressed in.
     pub height_m: f64,
-    /// How deep the tissue is dented there.
+    /// Depth of the tissue's dent there, metres.
     pub dent_m: f64,
 }
 
 impl Site {
-    /// Scene frame, metres.
+    /// Returns the position of the tip, scene frame, metres.
     pub fn tip(&self) -> DVec3 {
         self.surface + self.outward * self.height_m
     }
 }
 
 impl Path {
-    /// Over a tissue that was just added, by what the server says about its surface.
+    /// Lays a path over a tissue that was just added, from the server's answers about its surface.
     ///
     /// # Errors
-    /// When the server refuses or is gone.
+    /// Returns an error if the server refuses or is gone.
     pub async fn survey(
         client: &mut Client,
         scene_id: &str,
@@ -102,16 +102,16 @@ impl Path {
             let distances = client.query_distances(path.question(scene_id, tissue_id)).await?;
             path.seat(&distances.signed_distance_m);
         }
-        // Last, though it takes stations a little off the surface: a kink in the path is a jolt of the tool, a small
-        // height is none.
+        // Smoothing comes last, though it takes stations a little off the surface: a kink in the path jolts the tool, a
+        // small height does not.
         path.smooth(FINAL_PASSES);
         Ok(path)
     }
 
-    /// When the tip is deepest for the first time, seconds since the start.
+    /// Time at which the tip is deepest for the first time, seconds since the start.
     pub const DEEPEST_S: f64 = 0.5 * PRESS_PERIOD_S;
 
-    /// The tip at a time since the start, seconds.
+    /// Returns the site of the tip at a time since the start, seconds.
     pub fn site(&self, seconds: f64) -> Site {
         let wave = |period_s: f64| 0.5 - 0.5 * (TAU * seconds / period_s).cos();
         let Station { surface, outward } = self.at(wave(SWEEP_PERIOD_S));
@@ -125,7 +125,7 @@ impl Path {
         }
     }
 
-    /// An arc over the longest and the shortest side of the box, not yet on the surface.
+    /// Returns an arc over the longest and the shortest side of the box, not yet on the surface.
     fn above(bounds: &Aabb, press: Press) -> Path {
         let (centre, half) = (bounds.centre(), 0.5 * bounds.size());
         let mut axes = [(half.x, DVec3::X), (half.y, DVec3::Y), (half.z, DVec3::Z)];
@@ -135,11 +135,10 @@ impl Path {
         let rise = short.max(0.2 * long);
         let stations = (0..N_STATIONS)
             .map(|i| {
-                // 60 degrees to either side: at the ends of the organ the normals turn fastest, and the tool with
-                // them.
+                // 60 degrees to either side: at the ends of the organ the normals turn fastest, and the tool with them.
                 let angle = FRAC_PI_3 * (2.0 * i as f64 / (N_STATIONS - 1) as f64 - 1.0);
                 let (sin, cos) = angle.sin_cos();
-                // The normal of the ellipse: its gradient at that angle.
+                // Normal of the ellipse: its gradient at that angle.
                 let outward = (along * sin / long + up * cos / rise).normalize();
                 // A fifth outside the ellipse of the box, so that the closest point of a lumpy organ is on its upper
                 // side.
@@ -158,8 +157,8 @@ impl Path {
         }
     }
 
-    /// Moves each station to its closest point. Normals are blended with those of the arc, which keeps
-    /// them away from `side`.
+    /// Moves each station to its closest point. Normals are blended with those of the arc, which keeps them away from
+    /// `side`.
     fn drop_on(&mut self, answer: &QueryDistancesResponse) {
         let points = answer.closest_xyz_m.chunks_exact(3).map(triple);
         let normals = answer.normal_xyz.chunks_exact(3).map(triple);
@@ -170,8 +169,7 @@ impl Path {
         self.smooth(SMOOTHING_PASSES);
     }
 
-    /// Moves each station along its normal by its distance, so far at most that a wrong sign does no
-    /// harm.
+    /// Moves each station along its normal by its distance, limited so that a wrong sign does no harm.
     fn seat(&mut self, signed_distance_m: &[f64]) {
         let step_max = 0.05 * self.length_m;
         for (station, distance_m) in self.stations.iter_mut().zip(signed_distance_m) {
@@ -179,7 +177,7 @@ impl Path {
         }
     }
 
-    /// The ends stay where they are.
+    /// Smooths the stations; the ends do not move.
     fn smooth(&mut self, passes: usize) {
         for _ in 0..passes {
             let before = self.stations.clone();
@@ -194,7 +192,7 @@ impl Path {
         }
     }
 
-    /// `t` in [0, 1] from one end to the other.
+    /// Returns the interpolated station at `t` in [0, 1] from one end to the other.
     fn at(&self, t: f64) -> Station {
         let last = self.stations.len() - 1;
         let place = t.clamp(0.0, 1.0) * last as f64;
@@ -230,7 +228,7 @@ mod tests {
 
     const RADIUS_M: f64 = 0.1;
 
-    /// Over a sphere about the origin, whose distances need no server.
+    /// Returns a path over a sphere about the origin, whose distances need no server.
     fn over_a_sphere() -> Path {
         let mut path = Path::above(
             &Aabb { min: DVec3::splat(-RADIUS_M).as_vec3(), max: DVec3::splat(RADIUS_M).as_vec3() },
@@ -276,8 +274,8 @@ mod tests {
             let site = path.site(f64::from(i) * DT_S);
             tool.pose(&site, path.side)
         };
-        // The tip: 0.2 m of path in 4 s, a cosine, is 80 mm/s at most; 12 mm of lift in 0.625 s 30 mm/s.
-        // The hinge, 30 mm behind it, turns with the normal by 2.1 rad in the same 4 s: 25 mm/s more.
+        // The tip: 0.2 m of path in 4 s, a cosine, is 80 mm/s at most; 12 mm of lift in 0.625 s 30 mm/s. The hinge, 30
+        // mm behind it, turns with the normal by 2.1 rad in the same 4 s: 25 mm/s more.
         let speed_max = 0.14;
         let mut before: Option<DVec3> = None;
         for i in 0..9000 {

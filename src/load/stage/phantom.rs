@@ -1,4 +1,4 @@
-//! What is put in the scene: an organ and an instrument, generated or from the user's files.
+//! The organ and the instrument of a scene, generated or from the user's files.
 
 use std::path::Path;
 
@@ -20,11 +20,11 @@ use crate::{
     proto,
 };
 
-// It has 20,480: the count is 20 times a square, and 32 is the nearest frequency.
+// The organ has 20,480: the count is 20 times a square, and 32 is the nearest frequency.
 const ORGAN_TRIANGLES: u32 = 20_000;
 const ORGAN_SEED: u64 = 7;
-/// A fold along the organ's upper side, which the jaws can take: how high it is on top, and how far from its crest its
-/// flanks are steepest, metres. A flank is as wide as two triangles.
+/// A fold along the organ's upper side, which the jaws can grasp: its height on top, and the distance from its crest at
+/// which its flanks are steepest, metres. A flank is as wide as two triangles.
 const FOLD_HEIGHT_M: f32 = 0.012;
 const FOLD_HALF_WIDTH_M: f32 = 0.0045;
 
@@ -34,62 +34,63 @@ const JAW_STEPS: u32 = 16;
 const SHAFT_RADIUS_M: f64 = 0.004;
 const SHAFT_HALF_LENGTH_M: f64 = 0.05;
 const PROBE_RADIUS_M: f64 = 0.001;
-/// How far a jaw opens from its gripping plane: from this, radians, by as much as that.
+/// Opening of a jaw from its gripping plane: least angle and additional amplitude, radians.
 const OPENING: (f64, f64) = (0.05, 0.3);
-/// When they are wide open in each press, the tip on its way down: they close on what is between them then.
+/// Time in each press at which the jaws are wide open, the tip on its way down: they then close on the tissue between
+/// them.
 const WIDE_OPEN_S: f64 = 0.2;
 
-/// How far the instrument leans from the surface's normal, radians: nobody works at a right angle.
+/// Lean of the instrument from the surface's normal, radians: nobody works at a right angle.
 const LEAN: f64 = 0.25;
 
-/// Part of a tool's length, from either end, by whose width its tip is told from its handle.
+/// Part of a tool's length, from either end, whose width distinguishes the tip from the handle.
 const END_PART: f64 = 0.15;
-/// Longest sides of a tool, in longest sides of the tissue, that nobody wonders about.
+/// Plausible longest sides of a tool, in longest sides of the tissue.
 const USUAL_TOOL_SIZES: (f64, f64) = (0.1, 5.0);
 
 /// The tissue.
 #[derive(Clone, Debug)]
 pub struct PhantomTissue {
-    /// In a few words.
+    /// Short description.
     pub label: String,
-    /// What is uploaded.
+    /// Mesh to upload.
     pub mesh: MeshSource,
     /// Vertices at rest, metres, numbered as uploaded.
     pub rest: Vec<Vec3>,
-    /// Numbered as uploaded.
+    /// Triangles, numbered as uploaded.
     pub triangles: Vec<[u32; 3]>,
-    /// Of all vertices that a triangle uses.
+    /// Box of all vertices that a triangle uses.
     pub bounds: Aabb,
 }
 
 /// The tool, and how it is held.
 #[derive(Clone, Debug)]
 pub struct Instrument {
-    /// In a few words.
+    /// Short description.
     pub label: String,
-    /// What is uploaded.
+    /// Links to upload.
     pub links: Vec<LinkUpload>,
-    /// Fixed to its tips.
+    /// Probes fixed to the tool's tips.
     pub probes: Vec<proto::Probe>,
     /// The part that touches, tool frame.
     tip: DVec3,
-    /// Unit, from the tip along the tool, tool frame.
+    /// Unit vector from the tip along the tool, tool frame.
     back: DVec3,
     /// Longest extent, metres.
     length_m: f64,
-    /// Its second and third link are jaws that open about y.
+    /// True if the second and third link are jaws that open about y.
     has_jaws: bool,
-    /// What would fill the holes that are not filled, metres.
+    /// Diagonal limit that would fill the holes still open, metres.
     holes_m: Option<f64>,
 }
 
 impl PhantomTissue {
-    /// A smooth lumpy organ, 0.2 m long.
+    /// Returns a smooth lumpy organ, 0.2 m long.
     pub fn smooth() -> PhantomTissue {
         PhantomTissue::of(shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED))
     }
 
-    /// The same with a fold under the tip's path.
+    /// Returns the organ of [`PhantomTissue::smooth`] with a fold under the tip's path.
     pub fn folded() -> PhantomTissue {
         let mut mesh = shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED);
         raise_fold(&mut mesh.positions);
@@ -106,10 +107,10 @@ impl PhantomTissue {
         }
     }
 
-    /// A mesh file.
+    /// Opens a mesh file as the tissue.
     ///
     /// # Errors
-    /// When it cannot be read, is damaged or would be refused.
+    /// Returns an error if the file cannot be read, is damaged or would be refused.
     pub fn open(file: &Path, scale_to_m: f64) -> Result<PhantomTissue, MeshFileError> {
         let (mesh, loaded) = MeshSource::open(file, scale_to_m)?;
         Ok(PhantomTissue {
@@ -121,7 +122,7 @@ impl PhantomTissue {
         })
     }
 
-    /// In a line.
+    /// Returns a one-line description.
     pub fn line(&self) -> String {
         let size = self.bounds.size() * 1e3;
         format!(
@@ -134,13 +135,14 @@ impl PhantomTissue {
         )
     }
 
-    /// Longest side of its box, metres.
+    /// Returns the longest side of the tissue's box, metres.
     pub fn length_m(&self) -> f64 {
         self.bounds.size().max_element()
     }
 }
 
-/// Along x over the middle of y. What lies above z = 0 goes up, the more the higher it is: nothing crosses.
+/// Raises a fold along x over the middle of y. Vertices above z = 0 rise in proportion to their height: nothing
+/// crosses.
 fn raise_fold(positions: &mut [Vec3]) {
     let top = positions.iter().fold(0.0, |top: f32, p| top.max(p.z));
     for p in positions.iter_mut().filter(|p| p.z > 0.0) {
@@ -150,7 +152,7 @@ fn raise_fold(positions: &mut [Vec3]) {
 }
 
 impl Instrument {
-    /// A grasper: a shaft along -x from the hinge at the origin and two jaws along +x.
+    /// Returns a grasper: a shaft along -x from the hinge at the origin and two jaws along +x.
     pub fn grasper() -> Instrument {
         let upper = shapes::jaw(JAW_LENGTH_M, JAW_STEPS);
         let lower = shapes::mirrored_z(&upper);
@@ -180,11 +182,11 @@ impl Instrument {
         }
     }
 
-    /// A mesh file as a tool of one link. Its tip is the outermost vertex of the slimmer end of its
-    /// longest principal axis.
+    /// Opens a mesh file as a tool of one link. Its tip is the outermost vertex of the slimmer end of its longest
+    /// principal axis.
     ///
     /// # Errors
-    /// When it cannot be read, is damaged or would be refused.
+    /// Returns an error if the file cannot be read, is damaged or would be refused.
     pub fn open(
         file: &Path,
         scale_to_m: f64,
@@ -210,33 +212,33 @@ impl Instrument {
         })
     }
 
-    /// Where the tool is when its tip is at a site. `side` is across the path.
+    /// Returns the pose of the tool whose tip is at a site. `side` is across the path.
     pub fn pose(&self, site: &Site, side: DVec3) -> Pose {
         let across = perpendicular(site.outward, side);
         let lean = DMat3::from_axis_angle(across, LEAN);
         let scene = DMat3::from_cols(site.outward, across, site.outward.cross(across));
         let (u, v) = self.back.any_orthonormal_pair();
         let tool = DMat3::from_cols(self.back, u, v);
-        // From the tool to the axes of its back, from those to the surface's, and then off the normal.
+        // Rotates from the tool to the axes of its back, from those to the surface's, and then off the normal.
         let rotation = lean * scene * tool.transpose();
         // The tip is put on the site exactly: lean and shape of the tool do not change how deep it presses.
         Pose { rotation, translation: site.tip() - rotation * self.tip }
     }
 
-    /// Tool frame from each link's frame at a time; empty when nothing moves.
+    /// Returns tool frame from each link's frame at a time; empty when nothing moves.
     pub fn link_poses(&self, seconds: f64) -> Vec<Pose> {
         if !self.has_jaws {
             return Vec::new();
         }
         let phase = std::f64::consts::TAU * (seconds - WIDE_OPEN_S) / PRESS_PERIOD_S;
         let angle = OPENING.0 + OPENING.1 * (0.5 + 0.5 * phase.cos());
-        // A turn about y by a negative angle lifts +x towards +z, where the upper jaw is.
+        // A rotation about y by a negative angle lifts +x towards +z, where the upper jaw is.
         let jaw =
             |angle| Pose { rotation: DMat3::from_rotation_y(angle), translation: DVec3::ZERO };
         vec![shaft_at_rest(), jaw(-angle), jaw(angle)]
     }
 
-    /// What a reader should know before believing the numbers; nothing is filled because of it.
+    /// Returns a warning about open holes; nothing is filled because of it.
     pub fn open_end(&self) -> Option<String> {
         let holes_m = ShortNumber(self.holes_m?);
         Some(format!(
@@ -245,7 +247,7 @@ impl Instrument {
         ))
     }
 
-    /// The same of sizes; nothing is scaled because of it.
+    /// Returns a warning about implausible sizes; nothing is scaled because of it.
     pub fn odd_size(&self, organ: &PhantomTissue) -> Option<String> {
         let ratio = self.length_m / organ.length_m();
         let (least, most) = USUAL_TOOL_SIZES;
@@ -268,7 +270,7 @@ fn shaft_at_rest() -> Pose {
     }
 }
 
-/// How a tool of unknown shape is held.
+/// Grip on a tool of unknown shape.
 struct Grip {
     tip: DVec3,
     back: DVec3,
@@ -284,7 +286,7 @@ impl Grip {
             .map(along)
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
         let length_m = most - least;
-        // Of a part of each end: the outermost vertex alone has no width.
+        // The width is that of a part of each end: the outermost vertex alone has none.
         let width = |end: &dyn Fn(f64) -> bool| {
             let part: Vec<DVec3> = vertices.iter().filter(|p| end(along(p))).copied().collect();
             let size = Aabb::around(part.iter().map(|p| *p - axis * along(p))).size();
@@ -298,7 +300,7 @@ impl Grip {
     }
 }
 
-/// Unit, perpendicular to the unit vector `n`, as near to `wanted` as can be.
+/// Returns the unit vector perpendicular to the unit vector `n` that is nearest to `wanted`.
 fn perpendicular(n: DVec3, wanted: DVec3) -> DVec3 {
     (wanted - n * n.dot(wanted)).try_normalize().unwrap_or_else(|| n.any_orthonormal_vector())
 }
@@ -348,7 +350,8 @@ mod tests {
     fn an_open_tool_is_told_what_fills_it_until_that_is_asked_for() {
         let file =
             std::env::temp_dir().join(format!("palpate-open-tool-{}.obj", std::process::id()));
-        // A tetrahedron without the face between its last three corners: the box of the hole has a diagonal of 5.001 mm.
+        // A tetrahedron without the face between its last three corners: the box of the hole has a diagonal of 5.001
+        // mm.
         let text = "v 0 0 0\nv 3 0 0\nv 0 4 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\n";
         std::fs::write(&file, text).expect("a temporary folder");
         let open = |fill_holes_m| Instrument::open(&file, 1e-3, fill_holes_m).expect("a mesh");

@@ -1,21 +1,21 @@
-//! The corners of a polygon that may lie in an ear, in a k-d tree that corners are removed from.
+//! Corners of a polygon that may lie in an ear, in a k-d tree that supports removal.
 
 use glam::DVec2;
 
 use crate::geometry::triangle_triangle::orient_2d;
 
-/// Most corners of a leaf.
+/// Maximum corners of a leaf.
 const LEAF_MAX: usize = 8;
-/// A corner that is not in the tree.
+/// Marks a corner that is not in the tree.
 const ABSENT: u32 = u32::MAX;
 
 #[derive(Default)]
 pub(super) struct Blockers {
-    /// Those of each node stand in a row.
+    /// Corners in the tree; those of each node are contiguous.
     corners: Vec<u32>,
-    /// For each corner of the polygon: its place in `corners`, or [`ABSENT`].
+    /// For each corner of the polygon: its index in `corners`, or [`ABSENT`].
     places: Vec<u32>,
-    /// The children of node i are 2 i + 1 and 2 i + 2. Each has half of the corners.
+    /// Children of node i are 2 i + 1 and 2 i + 2. Each has half of the corners.
     nodes: Vec<Node>,
 }
 
@@ -37,7 +37,7 @@ impl Blockers {
         self.nodes.reserve_exact(n_nodes(n));
     }
 
-    /// Puts other corners in the place of all. `points`: of all corners of the polygon. O(n log n).
+    /// Replaces all corners in the tree. `points`: of all corners of the polygon. O(n log n).
     pub(super) fn fill(&mut self, points: &[DVec2], corners: impl Iterator<Item = u32>) {
         self.corners.clear();
         self.corners.extend(corners);
@@ -57,7 +57,7 @@ impl Blockers {
         }
     }
 
-    /// Removes a corner if it is there.
+    /// Removes a corner if it is in the tree.
     pub(super) fn remove(&mut self, corner: u32) {
         let place = std::mem::replace(&mut self.places[corner as usize], ABSENT);
         if place == ABSENT {
@@ -77,8 +77,8 @@ impl Blockers {
         }
     }
 
-    /// Whether a corner that may lie in the triangle, which is wound counter-clockwise, is one that `is_wanted`. `None`
-    /// when there are no steps left.
+    /// Returns true if a corner that may lie in the triangle, which is wound counter-clockwise, satisfies `is_wanted`.
+    /// `None` if no steps are left.
     pub(super) fn any(
         &self,
         points: &[DVec2],
@@ -114,7 +114,7 @@ impl Blockers {
 }
 
 impl Node {
-    /// Whether the whole box lies beyond the line of a side of a triangle that is wound counter-clockwise.
+    /// Returns true if the whole box lies beyond the line of a side of a triangle that is wound counter-clockwise.
     fn is_beyond_a_side(&self, &[a, b, c]: &[DVec2; 3]) -> bool {
         [(a, b), (b, c), (c, a)].into_iter().any(|(from, to)| {
             let inwards = DVec2::new(from.y - to.y, to.x - from.x);
@@ -128,7 +128,7 @@ fn n_nodes(n_corners: usize) -> usize {
     2 * n_corners.div_ceil(LEAF_MAX).next_power_of_two() - 1
 }
 
-/// Sorts the corners of a node into its children.
+/// Splits the corners of a node between its children.
 fn split(points: &[DVec2], corners: &mut [u32], nodes: &mut [Node], node: usize) {
     let point = |corner: &u32| points[*corner as usize];
     let found = &mut nodes[node];

@@ -1,4 +1,4 @@
-//! Cuts a polygon into ears: triangles of three corners in a row that no other part of the polygon enters.
+//! Cuts a polygon into ears: triangles of three consecutive corners that no other part of the polygon enters.
 //!
 //! Meisters, Polygons have ears, 1975. Polygons that touch themselves (holes with keyholes, repeated corners) follow
 //! the cone tests of Held, FIST: Fast industrial-strength triangulation of polygons, 2001. Own code: `earcut` and its
@@ -17,19 +17,19 @@ use crate::{
     },
 };
 
-/// Steps that each corner may take in the search for what enters an ear. Combs, spirals and random outlines of 100,000
-/// corners take less than 100.
+/// Maximum steps for each corner in the search for corners that enter an ear. Combs, spirals and random outlines of
+/// 100,000 corners take less than 100.
 const STEPS_PER_CORNER: u64 = 500;
 /// Bytes of memory for each corner of the largest polygon.
 const BYTES_PER_CORNER: usize =
     size_of::<DVec2>() + 4 * size_of::<u32>() + size_of::<bool>() + Blockers::BYTES_PER_CORNER;
 
-/// Times that all corners of a polygon are judged again when no ear is left.
+/// Maximum number of times that all corners of a polygon are judged again when no ear is left.
 const ROUNDS_MAX: u32 = 64;
 /// Marks a corner that was cut off.
 const CUT_OFF: u32 = u32::MAX;
 
-/// The corners of a polygon that are left, numbered from 0, and memory for the next polygon.
+/// Remaining corners of a polygon, numbered from 0, with buffers that the next polygon re-uses.
 #[derive(Default)]
 pub(super) struct EarCutter {
     vertices: Vec<u32>,
@@ -39,18 +39,18 @@ pub(super) struct EarCutter {
     /// Corners that may have become ears.
     queue: VecDeque<u32>,
     is_queued: Vec<bool>,
-    /// Corners that are not convex: only they can lie in an ear.
+    /// Corners that are not convex: only these can lie in an ear.
     blockers: Blockers,
     n_left: usize,
-    /// Corners left when all were queued last.
+    /// Remaining corners when all were last queued.
     n_left_when_queued: usize,
     n_rounds_left: u32,
-    /// Over all polygons of a file.
+    /// Steps left for all polygons of a file.
     n_steps_left: u64,
 }
 
 impl EarCutter {
-    /// Takes the corners from a fan.
+    /// Loads the corners of a fan.
     pub(super) fn start(
         &mut self,
         fan: &[[u32; 3]],
@@ -61,7 +61,7 @@ impl EarCutter {
         let n = fan.len() + 2;
         if let Some(n_more @ 1..) = n.checked_sub(self.vertices.capacity()) {
             room.take((n_more * BYTES_PER_CORNER) as u64, n as u64, "corners of a polygon", place)?;
-            // Freed before the larger one is made.
+            // Old buffers are freed before larger ones are allocated.
             *self = EarCutter { n_steps_left: self.n_steps_left, ..EarCutter::default() };
             self.reserve(n);
         }
@@ -97,10 +97,10 @@ impl EarCutter {
         self.blockers.reserve(n);
     }
 
-    /// Writes the ears in the place of the fan.
+    /// Overwrites the fan with the ears.
     ///
     /// # Errors
-    /// When the polygon takes too many steps.
+    /// Returns an error if the polygon takes too many steps.
     pub(super) fn cut(
         &mut self,
         fan: &mut [[u32; 3]],
@@ -122,9 +122,9 @@ impl EarCutter {
         Ok(())
     }
 
-    /// A corner to cut off; `None` when there are no steps left.
+    /// Corner to cut off; `None` if no steps are left.
     fn next_ear(&mut self) -> Option<u32> {
-        // Where the polygon crosses itself there may be no ear. A convex corner is then the next best.
+        // A polygon that crosses itself may have no ear. A convex corner is then the next best.
         let mut next_best = None;
         loop {
             while let Some(corner) = self.queue.pop_front() {
@@ -182,7 +182,7 @@ impl EarCutter {
         turn(&self.points, &self.before, &self.after, corner)
     }
 
-    /// `None` when there are no steps left.
+    /// Judges a corner; `None` if no steps are left.
     fn judge(&mut self, corner: u32) -> Option<Judged> {
         let (before, after) = (self.before[corner as usize], self.after[corner as usize]);
         let ear @ [a, b, c] = [before, corner, after].map(|corner| self.point(corner));
@@ -194,7 +194,7 @@ impl EarCutter {
         if turn <= 0.0 && self.n_left > 3 {
             return Some(Judged::NotConvex);
         }
-        // The diagonal from `a` to `c` has to lie in the polygon where it begins and where it ends.
+        // The diagonal from `a` to `c` must lie in the polygon at both of its ends.
         let begins_inside = self.turn(before) <= 0.0
             || orient_2d(a, c, self.point(self.before[before as usize])) > 0.0;
         let ends_inside = self.turn(after) <= 0.0
@@ -210,7 +210,7 @@ impl EarCutter {
         Some(if is_entered? { Judged::Entered } else { Judged::Ear })
     }
 
-    /// Whether the polygon, at a corner that is not convex, enters a triangle that is wound counter-clockwise.
+    /// Returns true if the polygon, at a corner that is not convex, enters a triangle that is wound counter-clockwise.
     fn enters(&self, corner: u32, triangle: &[DVec2; 3]) -> bool {
         let [a, b, c] = *triangle;
         let sides_of = |p: DVec2| [orient_2d(a, b, p), orient_2d(b, c, p), orient_2d(c, a, p)];
@@ -219,11 +219,12 @@ impl EarCutter {
         if sides.iter().any(|side| *side < 0.0) {
             return false;
         }
-        // Within the triangle or on the diagonal that would be cut along.
+        // The corner is within the triangle or on the diagonal of the cut.
         if sides.iter().all(|side| *side > 0.0) || sides[2] == 0.0 && p != a && p != c {
             return true;
         }
-        // It touches the triangle from outside unless one of its edges leads inwards from the sides it lies on.
+        // The polygon touches the triangle from outside unless one of its edges leads inwards from the sides that the
+        // corner lies on.
         [self.before[corner as usize], self.after[corner as usize]].into_iter().any(|neighbour| {
             let there = sides_of(self.point(neighbour));
             sides.iter().zip(there).all(|(here, there)| *here > 0.0 || there > 0.0)
@@ -233,12 +234,12 @@ impl EarCutter {
 
 enum Judged {
     Ear,
-    /// Convex, but the polygon enters its triangle.
+    /// The corner is convex, but the polygon enters its triangle.
     Entered,
     NotConvex,
 }
 
-/// Positive when the polygon turns to the left at a corner: the corner is convex.
+/// Positive if the polygon turns left at a corner: the corner is convex.
 fn turn(points: &[DVec2], before: &[u32], after: &[u32], corner: u32) -> f64 {
     let [before, after] = [before, after].map(|link| points[link[corner as usize] as usize]);
     orient_2d(before, points[corner as usize], after)

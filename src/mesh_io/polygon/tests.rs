@@ -5,7 +5,7 @@ use crate::oracle::Random;
 
 type Point = [i64; 2];
 
-/// The triangles of one polygon whose corners are all vertices, in the plane that `place` puts it in.
+/// Triangles of one polygon whose corners are all vertices, in the plane that `place` maps it to.
 fn cut(outline: &[Point], place: impl Fn(Point) -> Vec3) -> Result<Vec<[u32; 3]>, MeshReadError> {
     let positions: Vec<Vec3> = outline.iter().map(|p| place(*p)).collect();
     let corners: Vec<u32> = (0..outline.len() as u32).collect();
@@ -24,7 +24,7 @@ fn area_2(outline: &[Point]) -> i64 {
         .sum()
 }
 
-/// The triangles face the polygon's side and their edges are those of the polygon, but for edges that two of them share
+/// Triangles face the polygon's side, and their edges are those of the polygon, except for edges that two of them share
 /// in opposite directions. So they wind around each point as often as the polygon does: once within it, never outside.
 fn assert_covers(outline: &[Point], triangles: &[[u32; 3]], n_without_area: usize) {
     assert_eq!(triangles.len(), outline.len() - 2);
@@ -44,11 +44,11 @@ fn assert_covers(outline: &[Point], triangles: &[[u32; 3]], n_without_area: usiz
     assert!(n_uses.values().all(|n| *n == 0), "{shown:?}");
 }
 
-/// In several planes, from both sides and from every first corner.
+/// Tested in several planes, from both sides and from every first corner.
 fn assert_is_covered(outline: &[Point], n_without_area: usize) {
     let flat = |[x, y]: Point| Vec3::new(x as f32, y as f32, 0.0);
     let upright = |[x, y]: Point| Vec3::new(5.0, x as f32, y as f32);
-    // Whole numbers, so that the plane is exact.
+    // Whole numbers make the plane exact.
     let slanting = |[x, y]: Point| Vec3::new(x as f32, y as f32, (3 * x - 2 * y) as f32);
     let places: [&dyn Fn(Point) -> Vec3; 3] = [&flat, &upright, &slanting];
     let mut outline = outline.to_vec();
@@ -189,7 +189,7 @@ fn large_polygons_take_few_steps() {
     let mut random = Random::new(7);
     let skyline = (0..8_000).map(|i| [i / 2, 1 + (1 + random.below(1000) as i64) * (i % 2)]);
     let skyline: Vec<Point> = skyline.chain([[5_000, -1], [-1, -1]]).collect();
-    // Each of these takes a search that fails without steps to spare.
+    // Each of these requires a search that fails without spare steps.
     for outline in [comb(4_000), spiral(2_000), skyline] {
         assert_covers(&outline, &cut(&outline, flat).expect("within the steps"), 0);
     }
@@ -204,7 +204,7 @@ fn comb(n: i64) -> Vec<Point> {
 /// A band that winds inwards `n` times, with square corners.
 fn spiral(n: i64) -> Vec<Point> {
     let corner = |i: i64, inset: i64| {
-        // The side of each turn is four less than that of the one around it.
+        // The side of each turn is four less than that of the turn around it.
         let (turn, k) = (i / 4, i % 4);
         let r = 4 * n - 4 * turn - inset;
         [[-r, -r + if k == 0 { 4 } else { 0 }], [r, -r], [r, r], [-r, r]][k as usize]
@@ -214,7 +214,7 @@ fn spiral(n: i64) -> Vec<Point> {
 }
 
 /// Points of a small grid in an order without crossings: two edges that cross are exchanged for two shorter ones until
-/// none do.
+/// none cross.
 fn random_outline(random: &mut Random) -> Vec<Point> {
     let n = 4 + random.below(24);
     let mut outline: Vec<Point> = Vec::new();

@@ -1,4 +1,4 @@
-//! A VTK file's header and its runs of numbers, as text or as big-endian bytes.
+//! Header of a VTK file and its runs of numbers, as text or as big-endian bytes.
 
 use glam::Vec3;
 
@@ -8,7 +8,7 @@ use crate::mesh_io::{
     text::TextCursor,
 };
 
-/// What numbers are stored as.
+/// Storage type of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     form: Form,
@@ -22,11 +22,11 @@ enum Form {
     Float,
 }
 
-/// What the values of an array are stored as.
+/// Storage type of an array's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Number(Kind),
-    /// Eight in a byte.
+    /// Eight values in a byte.
     Bit,
     String,
 }
@@ -35,7 +35,7 @@ pub(super) const BYTE: Kind = Kind { form: Form::Unsigned, n_bytes: 1 };
 pub(super) const INT: Kind = Kind { form: Form::Signed, n_bytes: 4 };
 
 impl Kind {
-    /// By its name, in any case.
+    /// Type of a name, in any case.
     fn named(name: &str) -> Option<Kind> {
         let name = name.to_ascii_lowercase();
         let (form, n_bytes) = match name.strip_prefix("vtktype").unwrap_or(&name) {
@@ -55,7 +55,7 @@ impl Kind {
         Some(Kind { form, n_bytes })
     }
 
-    /// A number of this kind, big-endian whatever the machine is: the format says so.
+    /// Decodes a number of this kind, big-endian on every machine, as the format requires.
     fn whole(self, bytes: &[u8]) -> i128 {
         let unsigned = bytes.iter().fold(0i128, |number, byte| number << 8 | i128::from(*byte));
         let is_negative = self.form == Form::Signed && bytes[0] >= 0x80;
@@ -71,17 +71,17 @@ impl Kind {
     }
 }
 
-/// A VTK file as far as it was read.
+/// A VTK file and its reading position.
 pub(super) struct Vtk<'a> {
     pub(super) text: TextCursor<'a>,
     pub(super) room: ReadRoom,
     pub(super) binary: bool,
     pub(super) major_version: u32,
-    /// The block read last, whose size is in doubt when no section follows it.
+    /// Last block read, whose size is in doubt if no section follows it.
     pub(super) last: Option<LastBlock>,
 }
 
-/// A block of binary numbers: the line that declares it, and where it is.
+/// A block of binary numbers: the line that declares it, and its position.
 pub(super) struct LastBlock {
     pub(super) section: String,
     pub(super) at: usize,
@@ -100,7 +100,7 @@ impl<'a> Vtk<'a> {
         let major_version = version.ok_or_else(|| {
             unexpected(FilePlace::Line(1), &format!("\"{MAGIC}x.y\""), Some(bytes))
         })?;
-        // A title of any content.
+        // The title may have any content.
         text.line();
         let encoding = text.word();
         let binary = match encoding {
@@ -121,12 +121,12 @@ impl<'a> Vtk<'a> {
         Ok(Vtk { text, room: ReadRoom::of(bytes), binary, major_version, last: None })
     }
 
-    /// In a binary file lines cannot be counted.
+    /// Current position; lines cannot be counted in a binary file.
     pub(super) fn place(&self) -> FilePlace {
         if self.binary { FilePlace::Byte(self.text.offset()) } else { self.text.place() }
     }
 
-    /// The next word, which must name a kind of numbers.
+    /// Reads the next word, which must name a kind of numbers.
     pub(super) fn number_kind(&mut self) -> Result<Kind, MeshReadError> {
         match self.value_kind()? {
             ValueKind::Number(kind) => Ok(kind),
@@ -137,7 +137,7 @@ impl<'a> Vtk<'a> {
         }
     }
 
-    /// The next word, which must name a kind of values.
+    /// Reads the next word, which must name a kind of values.
     pub(super) fn value_kind(&mut self) -> Result<ValueKind, MeshReadError> {
         let word = self.text.word();
         let kind = word.and_then(|w| std::str::from_utf8(w).ok()).and_then(|name| match name {
@@ -148,7 +148,7 @@ impl<'a> Vtk<'a> {
         kind.ok_or_else(|| unexpected(self.place(), "a kind of values such as float", word))
     }
 
-    /// `n` points of three coordinates.
+    /// Reads `n` points of three coordinates.
     pub(super) fn point_block(
         &mut self,
         section: &str,
@@ -157,7 +157,7 @@ impl<'a> Vtk<'a> {
     ) -> Result<Vec<Vec3>, MeshReadError> {
         let n_coordinates = n.saturating_mul(3);
         if !self.binary {
-            // Before anything is reserved.
+            // Checked before anything is reserved.
             self.check_words_fit(section, n_coordinates)?;
             let mut points = self.room.vec(n, "points", self.place())?;
             for _ in 0..n {
@@ -176,17 +176,17 @@ impl<'a> Vtk<'a> {
         Ok(points)
     }
 
-    /// Integers that are not negative.
+    /// Reads integers that are not negative.
     pub(super) fn counts(
         &mut self,
         section: &str,
         n: u64,
         kind: Kind,
     ) -> Result<Vec<u32>, MeshReadError> {
-        // Vertex numbers are 32 bits here, whatever the file has: meshes beyond that are refused by size anyway.
+        // Vertex numbers are 32 bits here, whatever the file stores: larger meshes are rejected by size anyway.
         const EXPECTED: &str = "a number from 0 to 4294967295";
         if !self.binary {
-            // Before anything is reserved.
+            // Checked before anything is reserved.
             self.check_words_fit(section, n)?;
             let mut numbers = self.room.vec(n, "numbers", self.place())?;
             for _ in 0..n {
@@ -208,7 +208,7 @@ impl<'a> Vtk<'a> {
         Ok(numbers)
     }
 
-    /// Passes over numbers of any kind.
+    /// Skips numbers of any kind.
     pub(super) fn pass(&mut self, section: &str, n: u64, kind: Kind) -> Result<(), MeshReadError> {
         if self.binary {
             return self.block(section, n, kind).map(|_| ());
@@ -219,7 +219,7 @@ impl<'a> Vtk<'a> {
         })
     }
 
-    /// Passes over strings: of a text each has a line of its own.
+    /// Skips strings: in a text each has its own line.
     pub(super) fn pass_strings(&mut self, section: &str, n: u64) -> Result<(), MeshReadError> {
         self.text.line();
         for _ in 0..n {
@@ -234,7 +234,7 @@ impl<'a> Vtk<'a> {
         Ok(())
     }
 
-    /// A string of a binary file. The first two bits of its length say in how many bytes the length is.
+    /// Skips a string of a binary file. The first two bits of its length give the number of bytes of the length.
     fn pass_string(&mut self) -> Option<()> {
         let rest = self.text.rest();
         let n_length_bytes = 8 >> (rest.first()? >> 6);
@@ -246,20 +246,20 @@ impl<'a> Vtk<'a> {
         Some(())
     }
 
-    /// A digit and a space each.
+    /// Checks that the words fit: a digit and a space each.
     fn check_words_fit(&self, section: &str, n: u64) -> Result<(), MeshReadError> {
         let what = format!("numbers of {section}");
         check_text_fits(self.place(), n, &what, 2, self.text.rest().len())
     }
 
-    /// The bytes after this line.
+    /// Returns the bytes after this line.
     fn block(&mut self, section: &str, n: u64, kind: Kind) -> Result<&'a [u8], MeshReadError> {
         self.text.line();
         let at = self.text.offset();
         let what = format!("numbers of {section}");
         check_fits(FilePlace::Byte(at), n, &what, kind.n_bytes as u64, self.text.rest().len())?;
         let n_bytes = n as usize * kind.n_bytes;
-        // Remembered, because a wrong size shows only where the next section should begin.
+        // Stored, because a wrong size shows only at the start of the next section.
         self.last = Some(LastBlock { section: section.to_owned(), at, n_bytes });
         Ok(self.text.take(n_bytes))
     }

@@ -1,35 +1,35 @@
-//! What is to happen, the earliest first.
+//! Queue of events, the earliest first.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
-/// A scene by its place, and which of those that were there.
+/// A scene, by its slot and the generation in that slot.
 #[derive(Clone, Copy, Debug)]
 pub struct SceneName {
-    /// Its place.
+    /// Index of the slot.
     pub slot: u32,
-    /// How many were there before it.
+    /// Number of scenes that had the slot before.
     pub generation: u32,
 }
 
-/// Something that happens. A server's incarnation tells it from its replacement.
+/// An event of the simulation. The incarnation distinguishes a server from its replacement.
 #[derive(Clone, Copy, Debug)]
 pub enum FleetEvent {
-    /// Somebody asks for a scene.
+    /// A client asks for a scene.
     Open,
-    /// Its user is done with it.
+    /// The user of a scene closes it.
     Close(SceneName),
     /// A machine fails.
     Fail {
-        /// Which.
+        /// Index of the machine.
         server: u32,
-        /// While it is this one.
+        /// Incarnation to which the event applies.
         incarnation: u32,
     },
-    /// A machine is there again.
+    /// A machine is up again.
     Replaced {
-        /// Which.
+        /// Index of the machine.
         server: u32,
-        /// While it is away for this reason.
+        /// Incarnation to which the event applies.
         incarnation: u32,
     },
     /// A client asks another server for a scene whose lease has run out.
@@ -38,14 +38,14 @@ pub enum FleetEvent {
     Upgrade,
     /// The next scene of a server that is being upgraded is moved.
     Drain {
-        /// Which.
+        /// Index of the machine.
         server: u32,
-        /// While it is this one.
+        /// Incarnation to which the event applies.
         incarnation: u32,
     },
 }
 
-/// All that is to happen.
+/// Queue of pending events.
 #[derive(Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Scheduled>,
@@ -54,20 +54,21 @@ pub struct EventQueue {
 
 struct Scheduled {
     at_s: f64,
-    /// What was scheduled first happens first, so that a seed gives one course of events.
+    /// Sequence number: events of equal time happen in the order in which they were scheduled, so that a seed gives one
+    /// course of events.
     number: u64,
     event: FleetEvent,
 }
 
 impl EventQueue {
-    /// Has it happen at that time.
+    /// Schedules an event at a time in seconds.
     pub fn push(&mut self, at_s: f64, event: FleetEvent) {
         debug_assert!(at_s.is_finite(), "{event:?} at {at_s}");
         self.heap.push(Scheduled { at_s, number: self.pushed, event });
         self.pushed += 1;
     }
 
-    /// The next, with its time in seconds.
+    /// Removes and returns the next event, with its time in seconds.
     pub fn pop(&mut self) -> Option<(f64, FleetEvent)> {
         self.heap.pop().map(|next| (next.at_s, next.event))
     }
@@ -75,7 +76,7 @@ impl EventQueue {
 
 impl Ord for Scheduled {
     fn cmp(&self, other: &Scheduled) -> Ordering {
-        // The heap gives its greatest.
+        // The heap returns its greatest element.
         other.at_s.total_cmp(&self.at_s).then(other.number.cmp(&self.number))
     }
 }

@@ -1,4 +1,4 @@
-//! The machines: which scenes are where, and which machine takes the next.
+//! Machines of the simulation: their scenes, and the choice of a machine for the next scene.
 
 use std::collections::BTreeSet;
 
@@ -6,30 +6,30 @@ use std::collections::BTreeSet;
 pub struct Fleet {
     servers: Vec<FleetServer>,
     places_each: u32,
-    /// Those that take new scenes and have room: free places and number. Allocation by counters takes the first: the
-    /// fullest, so that empty ones can be taken away.
+    /// Servers that take new scenes and have free places: number of free places, and index. Allocation by counters
+    /// takes the first: the fullest, so that empty machines can be removed.
     with_room: BTreeSet<(u32, u32)>,
 }
 
 struct FleetServer {
     state: State,
-    /// Counts how often it went away.
+    /// Number of times that the server went away.
     incarnation: u32,
     scenes: Vec<u32>,
-    /// When it has read all scenes that it was given to read.
+    /// Time at which the server has read all scenes that it was given to read, seconds.
     recovered_s: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Up,
-    /// It keeps its scenes and takes no new ones.
+    /// The server keeps its scenes and takes no new ones.
     Draining,
     Away,
 }
 
 impl Fleet {
-    /// All there and empty.
+    /// Creates a fleet with all machines up and empty.
     pub fn new(machines: u64, places_each: u64) -> Fleet {
         let (machines, places_each) = (machines as u32, places_each as u32);
         let one = |_| FleetServer {
@@ -45,22 +45,22 @@ impl Fleet {
         }
     }
 
-    /// Machines, those that are away included.
+    /// Number of machines, including those that are away.
     pub fn n_servers(&self) -> u32 {
         self.servers.len() as u32
     }
 
-    /// Scenes that each carries.
+    /// Maximum scenes of each machine.
     pub fn places_each(&self) -> u32 {
         self.places_each
     }
 
-    /// Which machine takes the next scene; the caller adds it.
+    /// Returns the machine that takes the next scene; the caller adds it.
     pub fn place(&self) -> Option<u32> {
         self.with_room.first().map(|(_, server)| *server)
     }
 
-    /// Gives a server a scene.
+    /// Adds a scene to a server.
     pub fn add(&mut self, server: u32, scene: u32) {
         let was_listed = self.with_room.remove(&self.room(server));
         debug_assert!(was_listed, "server {server} takes none");
@@ -68,7 +68,7 @@ impl Fleet {
         self.list(server);
     }
 
-    /// Takes a scene from it.
+    /// Removes a scene from a server.
     pub fn remove(&mut self, server: u32, scene: u32) {
         self.with_room.remove(&self.room(server));
         let scenes = &mut self.servers[server as usize].scenes;
@@ -77,12 +77,12 @@ impl Fleet {
         self.list(server);
     }
 
-    /// One of its scenes.
+    /// Returns one of the server's scenes.
     pub fn any_scene(&self, server: u32) -> Option<u32> {
         self.servers[server as usize].scenes.last().copied()
     }
 
-    /// It is away from now on; its scenes are given.
+    /// Marks the server as away and returns its scenes.
     pub fn take_down(&mut self, server: u32) -> Vec<u32> {
         self.with_room.remove(&self.room(server));
         let gone = &mut self.servers[server as usize];
@@ -91,7 +91,7 @@ impl Fleet {
         std::mem::take(&mut gone.scenes)
     }
 
-    /// It is there again, and empty.
+    /// Marks the server as up again, and empty.
     pub fn bring_up(&mut self, server: u32) {
         let back = &mut self.servers[server as usize];
         debug_assert!(
@@ -103,28 +103,28 @@ impl Fleet {
         self.list(server);
     }
 
-    /// It takes no new scenes from now on.
+    /// Stops the server from taking new scenes.
     pub fn close_to_new(&mut self, server: u32) {
         self.with_room.remove(&self.room(server));
         self.servers[server as usize].state = State::Draining;
     }
 
-    /// Whether it is there and takes new scenes.
+    /// Returns true if the server is up and takes new scenes.
     pub fn is_up(&self, server: u32) -> bool {
         self.servers[server as usize].state == State::Up
     }
 
-    /// Which of its lives it is in.
+    /// Returns the current incarnation of the server.
     pub fn incarnation(&self, server: u32) -> u32 {
         self.servers[server as usize].incarnation
     }
 
-    /// Whether it is still in that one.
+    /// Returns true if the server is still in that incarnation.
     pub fn is_same(&self, server: u32, incarnation: u32) -> bool {
         self.incarnation(server) == incarnation
     }
 
-    /// When a server has read one more scene, from now on, after those that it was given before.
+    /// Returns the time at which a server has read one more scene, from now on, after those that it was given before.
     pub fn recovered_s(&mut self, server: u32, now_s: f64, takes_s: f64) -> f64 {
         let recovered_s = &mut self.servers[server as usize].recovered_s;
         *recovered_s = recovered_s.max(now_s) + takes_s;

@@ -1,4 +1,4 @@
-//! How long scenes were not served.
+//! Times during which scenes were not served.
 
 use serde::Serialize;
 
@@ -6,30 +6,30 @@ use serde::Serialize;
 #[derive(Default)]
 pub struct Gaps(Vec<f64>);
 
-/// What is told of them, in seconds.
+/// Number and quantiles of gaps, in seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct GapSummary {
-    /// How many.
+    /// Number of gaps.
     pub count: u64,
-    /// Half are no longer.
+    /// Median gap.
     pub p50_s: f64,
-    /// 99 of 100 are no longer.
+    /// 99th percentile of the gaps.
     pub p99_s: f64,
-    /// The longest.
+    /// Longest gap.
     pub max_s: f64,
 }
 
 impl Gaps {
-    /// One more.
+    /// Adds a gap.
     pub fn push(&mut self, gap_s: f64) {
         debug_assert!(gap_s >= 0.0 && gap_s.is_finite(), "{gap_s}");
         self.0.push(gap_s);
     }
 
-    /// Zeros when there was none.
+    /// Returns the summary; zeros if there was no gap.
     pub fn summary(mut self) -> GapSummary {
         self.0.sort_by(f64::total_cmp);
-        // The smallest that so many are no longer than.
+        // The smallest gap that is at least as long as this share of all.
         let at = |share: f64| {
             let n = (share * self.0.len() as f64).ceil() as usize;
             self.0.get(n.max(1) - 1).copied()

@@ -1,21 +1,22 @@
-//! When an owner that failed stops to acknowledge, and when somebody else may take its scenes.
+//! Timing of a lost lease: when a failed owner stops acknowledging, and when another server may take its scenes.
 
 use crate::{oracle::Random, plan::workload::Faults};
 
-/// Signs of life in a lease.
+/// Heartbeats in a lease.
 const SIGNS: f64 = 4.0;
 
-/// Both, in seconds of the simulation.
+/// Both times, in seconds of the simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseTiming {
-    /// The old owner acknowledges nothing from then on.
+    /// From this time on the old owner acknowledges nothing.
     pub silent_s: f64,
-    /// By the clock of whoever takes it, the lease has run out.
+    /// From this time on the lease has expired, by the clock of the server that takes over.
     pub free_s: f64,
 }
 
 impl LeaseTiming {
-    /// Of a server that fails now. One that was cut off goes on until its own clock says that its lease is about to end.
+    /// Draws the timing of a server that fails now. A server that was cut off goes on until its own clock says that its
+    /// lease is about to end.
     pub fn draw(
         faults: &Faults,
         now_s: f64,
@@ -23,7 +24,7 @@ impl LeaseTiming {
         random: &mut Random,
     ) -> LeaseTiming {
         let error_s = 1e-3 * faults.clock_error_ms;
-        // A sign was given at some moment of the quarter of a lease before, and seen as long after it at most.
+        // The last heartbeat was sent within the quarter of a lease before, and seen at most as long after it was sent.
         let ends_s = now_s + faults.lease_s * (1.0 - random.f64() / SIGNS);
         let seen_s = faults.lease_s / SIGNS * random.f64();
         let free_s = ends_s + seen_s + random.range(-error_s, error_s);
@@ -42,7 +43,7 @@ mod tests {
     use crate::plan::simulation::tests::faults;
 
     proptest! {
-        /// The rule that no edit is lost by: the margin is at least twice what a clock may be off.
+        /// The condition under which no edit is lost: the margin is at least twice the clock error.
         #[test]
         fn no_two_owners_acknowledge(
             seed: u64, lease_s in 1.0f64..60.0, lease_margin in 0.0f64..1.0, used in 0.0f64..1.0,
@@ -50,7 +51,7 @@ mod tests {
             let clock_error_ms = 1e3 * lease_s * lease_margin / 2.0 * used;
             let faults = Faults { lease_s, clock_error_ms, lease_margin, ..faults() };
             let timing = LeaseTiming::draw(&faults, 1000.0, true, &mut Random::new(seed));
-            // Rounding: both are sums of numbers near a thousand.
+            // Tolerance for rounding: both are sums of numbers near a thousand.
             prop_assert!(timing.silent_s <= timing.free_s + 1e-9, "{timing:?}");
         }
     }

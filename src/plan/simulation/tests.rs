@@ -1,11 +1,11 @@
-//! The simulation against what has to hold whatever happens, and against closed forms.
+//! Tests of the simulation against its invariants and against closed forms.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::plan::queueing::erlang_b;
 
-/// What the command line has by default.
+/// Returns the defaults of the command line.
 pub fn faults() -> Faults {
     Faults {
         scene_minutes: 45.0,
@@ -98,8 +98,8 @@ fn without_a_margin_edits_are_lost() {
     );
 }
 
-/// Scenes that come at random and are turned away when all places are taken: Erlang's loss system, whatever machines the
-/// places are on.
+/// Scenes that arrive at random and are turned away when all places are taken: Erlang's loss system, independently of
+/// the machines that have the places.
 #[test]
 fn as_many_are_turned_away_as_erlang_says() {
     const RUNS: u64 = 30;
@@ -114,21 +114,22 @@ fn as_many_are_turned_away_as_erlang_says() {
         let mean = shares.iter().sum::<f64>() / RUNS as f64;
         let variance = shares.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (RUNS - 1) as f64;
         let expected = erlang_b(machines * each, scenes as f64);
-        // Five standard errors of the runs' mean. They begin empty, which hides fewer arrivals than there are places
-        // to fill first.
+        // Five standard errors of the runs' mean. The runs begin empty, which hides fewer arrivals than there are
+        // places to fill first.
         let start = (machines * each) as f64 / 20_000.0 * expected;
         let tolerance = 5.0 * (variance / RUNS as f64).sqrt() + start;
         assert!((mean - expected).abs() <= tolerance, "{mean} {expected} {tolerance}");
     }
 }
 
-/// A machine is away for a known time after each failure: it fails as often as a renewal process with that mean.
+/// A machine is away for a known time after each failure: its failures are a renewal process with that mean.
 #[test]
 fn machines_fail_as_often_as_they_are_told_to() {
     let faults = Faults { mtbf_hours: 2.0, upgrade_hours: 0.0, replace_s: 600.0, ..faults() };
     let done = Simulation::new(&workload(20), &faults, 10, 4).run(50_000, 3);
     let expected = 10.0 * done.hours / (faults.mtbf_hours + faults.replace_s / 3600.0);
-    // The time to a failure spreads as much as its mean, so their number no more than a Poisson one.
+    // The time to a failure has a standard deviation equal to its mean, so the count spreads no more than a Poisson
+    // count.
     assert!(
         (done.failures as f64 - expected).abs() <= 5.0 * expected.sqrt(),
         "{} {expected}",
@@ -136,7 +137,7 @@ fn machines_fail_as_often_as_they_are_told_to() {
     );
 }
 
-/// With room for all, a scene of a crashed machine waits for the lease, a question and its turn to be read.
+/// With places for all, a scene of a crashed machine waits for the lease, a client's question and its turn to be read.
 #[test]
 fn gaps_are_those_of_lease_question_and_reading() {
     let faults = Faults {
@@ -148,8 +149,9 @@ fn gaps_are_those_of_lease_question_and_reading() {
     };
     let done = Simulation::new(&workload(12), &faults, 24, 1).run(12, 5);
     let gaps = done.after_failures;
-    // One scene a machine: nobody waits for another to be read. Three quarters of a lease at least, as signs of life go, and
-    // all of it and a quarter until the last one was seen at most; 0.1 s for a clock. A few machines fail while they read.
+    // Each machine has one scene: no scene waits for another to be read. The wait is at least three quarters of a
+    // lease, because of the interval of heartbeats, and at most a whole lease and a quarter until the last heartbeat
+    // was seen; 0.1 s for a clock. A few machines fail while they read.
     assert!(gaps.count > 100, "{gaps:?}");
     assert!(
         gaps.p50_s >= 3.0 * 0.75 - 0.1 + 1.0 && gaps.p99_s <= 3.0 * 1.25 + 0.1 + 0.25 + 1.0,

@@ -1,8 +1,8 @@
-//! Signed distances that a search found, and what they say of other points.
+//! Signed distances that a search found, and the bounds that they give for other points.
 //!
-//! The search for a link's deepest vertex asks a tissue for its signed distance at the centres of boxes. Signed
-//! distance is 1-Lipschitz, so each answer bounds all points about it, and most boxes need no answer of their own: with
-//! the pliers, 21 exact searches in a tick instead of 223.
+//! The search for a link's deepest vertex measures the signed distance of a tissue at the centres of boxes. Signed
+//! distance is 1-Lipschitz, so each result bounds all points about it, and most boxes need no measurement of their own:
+//! with the pliers, 21 exact searches in a tick instead of 223.
 
 use std::cell::Cell;
 
@@ -13,40 +13,40 @@ use crate::geometry::tolerance::SAMPLE_ROUNDING;
 use crate::scene::{Revision, TissueId};
 
 /// The last samples of a tissue. They outlive a search, and a deformation too: no distance changes by more than the
-/// surface moved. Of a tissue with open ends they then tell only of depth, for its side may change where the ends have
+/// surface moved. For a tissue with open ends they then bound only depth, for its side may change where the ends have
 /// gone.
 #[derive(Debug, Default)]
 pub(in crate::scene) struct DistanceSamples {
     last: Box<[Cell<DistanceSample>]>,
-    /// All that were ever noted; the last ones are kept.
+    /// Number of samples ever noted; the last ones are kept.
     n_noted: Cell<usize>,
-    /// The sample that told last: a search goes from box to neighbouring box.
+    /// The sample that decided last: a search goes from box to neighbouring box.
     last_hit: Cell<usize>,
     seen: LastSeen,
 }
 
-/// Signed distance at a point, metres: between these.
+/// Bounds of the signed distance at a point, metres.
 #[derive(Clone, Copy, Debug, Default)]
 struct DistanceSample {
     at: DVec3,
     least: f64,
     most: f64,
-    /// So far away the side changes only at triangles, and the signed distance is 1-Lipschitz; infinite where a
+    /// Distance within which the side changes only at triangles and the signed distance is 1-Lipschitz; infinite if a
     /// tissue has no boundary.
     side_reach: f64,
 }
 
-/// Samples that are kept. Twice as many take longer to look through than they save.
+/// Maximum samples that are kept. Twice as many take longer to search than they save.
 const SAMPLES_MAX: usize = 32;
 
 impl DistanceSamples {
-    /// None yet.
+    /// Creates an empty set of samples.
     pub(in crate::scene) fn new() -> DistanceSamples {
         let last = vec![Cell::default(); SAMPLES_MAX].into();
         DistanceSamples { last, ..DistanceSamples::default() }
     }
 
-    /// Makes what is known true of a revision, or forgets it.
+    /// Updates the samples to a revision, or drops them.
     pub(in crate::scene) fn follow(&mut self, tissue: TissueId, revision: &Revision) {
         match self.seen.follow(tissue, revision) {
             Some(0.0) => {}
@@ -64,7 +64,7 @@ impl DistanceSamples {
         }
     }
 
-    /// Nothing is known.
+    /// Drops all samples.
     pub(in crate::scene) fn forget(&self) {
         self.n_noted.set(0);
     }
@@ -78,14 +78,14 @@ impl DistanceSamples {
         self.n_noted.set(n + 1);
     }
 
-    /// Whether something within `radius` metres of a point may be deeper than `depth` metres, where that is known.
+    /// Returns whether something within `radius` metres of a point may be deeper than `depth` metres, if that is known.
     pub(in crate::scene) fn may_be_deeper(
         &self,
         p: DVec3,
         radius: f64,
         depth: f64,
     ) -> Option<bool> {
-        // Any sample that tells tells the truth, so the first one does.
+        // Every sample that decides is right, so the first one is enough.
         let told = |i: usize| self.last[i].get().may_be_deeper(p, radius, depth);
         let n_known = self.n_noted.get().min(SAMPLES_MAX);
         let last_hit = self.last_hit.get();
@@ -107,8 +107,8 @@ impl DistanceSample {
         debug_assert!(self.least <= self.most, "{self:?}");
         let (away_squared, reach) =
             (p.distance_squared(self.at) * (1.0 + SAMPLE_ROUNDING), radius - depth);
-        // Nothing in the ball is deeper when the sample lies so far outside that the way to the ball's far side does
-        // not reach the depth; something may be when its centre is certainly within `reach` of the surface or inside.
+        // Nothing in the ball is deeper if the sample lies so far outside that the way to the ball's far side does not
+        // reach the depth; something may be if its centre is certainly within `reach` of the surface or inside.
         let (above, below) = (self.least - reach, reach - self.most);
         let told = above.min(self.side_reach - radius);
         if told > 0.0 && away_squared < told * told {
@@ -130,7 +130,7 @@ mod tests {
         scene::{Limits, Scene, TissueOptions, tissue::deform::Deformation},
     };
 
-    /// While the tissue swells and shrinks, what earlier samples say is true, and they say something.
+    /// While the tissue swells and shrinks, the bounds of earlier samples hold, and some samples decide.
     #[test]
     fn samples_outlive_a_deformation() {
         let seed = 8;
@@ -164,7 +164,7 @@ mod tests {
                     );
                 }
             }
-            // Few, so that earlier ones are still there.
+            // Few points, so that earlier samples are still there.
             for _ in 0..8 {
                 let p = point(&mut random);
                 samples.note(p, distance(p), f64::INFINITY);

@@ -1,8 +1,8 @@
-//! The revision of a tissue that was looked at last.
+//! The last revision of a tissue that was searched.
 
 use crate::scene::{Revision, TissueId};
 
-/// What was found in one revision holds in the next, looser by how far the tissue has moved between them.
+/// Results for one revision hold for the next, looser by how far the tissue has moved between them.
 #[derive(Debug, Default)]
 pub(in crate::scene) struct LastSeen(Option<SeenRevision>);
 
@@ -15,7 +15,7 @@ struct SeenRevision {
 }
 
 impl LastSeen {
-    /// It was this revision.
+    /// Returns true if this revision was the last one.
     pub(in crate::scene) fn is(&self, tissue: TissueId, revision: &Revision) -> bool {
         self.0.as_ref().is_some_and(|seen| {
             (seen.tissue, seen.geometry_revision, seen.topology_revision)
@@ -23,8 +23,8 @@ impl LastSeen {
         })
     }
 
-    /// Goes on to a revision. Returns how far a vertex has moved at most since the last one, metres. `None` when the
-    /// last revision tells nothing of this one: it is another tissue's, or the tissue was cut since, parted or joined
+    /// Moves on to a revision. Returns an upper bound of any vertex's motion since the last one, metres. `None` if the
+    /// last revision says nothing about this one: it is another tissue's, or the tissue was cut since, parted or joined
     /// along a seam, or deformed too often.
     pub(in crate::scene) fn follow(
         &mut self,
@@ -34,7 +34,7 @@ impl LastSeen {
         let Revision { geometry_revision, topology_revision, seams_revision, .. } = *revision;
         let seen = SeenRevision { tissue, geometry_revision, topology_revision, seams_revision };
         let last = self.0.replace(seen)?;
-        // Where a seam parts the side may change without a triangle between.
+        // Along a seam that parts, the side may change without a triangle in between.
         let same = (last.tissue, last.topology_revision, last.seams_revision)
             == (tissue, topology_revision, seams_revision);
         let motion = same.then(|| revision.since(last.geometry_revision))??;
@@ -52,8 +52,8 @@ mod tests {
         scene::{Tissue, TissueKind, tissue::deform::Deformation},
     };
 
-    /// Where a seam parts or joins, the side may change without a triangle between: what was known is forgotten, also where
-    /// the writer's copy has missed the deformation before.
+    /// Along a seam that parts or joins, the side may change without a triangle in between: earlier results are
+    /// dropped, also if the writer's copy has missed the deformation before.
     #[test]
     fn a_seam_that_parts_tells_nothing_of_what_was() {
         let whole = shapes::split(shapes::sphere(0.05, 3), 1.0, &mut Random::new(4));

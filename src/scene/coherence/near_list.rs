@@ -1,10 +1,11 @@
 //! The tissue triangles that a link can be nearest to while little moves: a Verlet list.
 //!
-//! A search for the closest pair looks a little farther than it must, by a skin, and lists the triangles that it came
-//! by. Until link and tissue have together moved through the skin, the closest pair is among the listed triangles, and
-//! no search is needed. Each listed triangle has bounds of its own: how far it was when it was last measured, which motion
-//! uses up, and a plane that had all of the link behind it, which holds as long as the triangle is before it. While one of
-//! them is beyond the closest pair, the triangle is not measured again. Answers are the same, ties included.
+//! A search for the closest pair searches a little farther than it must, by a skin, and lists the triangles that it
+//! meets. Until link and tissue have together moved through the skin, the closest pair is among the listed triangles,
+//! and no search is needed. Each listed triangle has bounds of its own: its distance when it was last measured, which
+//! motion uses up, and a plane that had all of the link behind it, which holds as long as the triangle is before it.
+//! While one of the two bounds is beyond the closest pair, the triangle is not measured again. Answers are equal to
+//! those without a list, ties included.
 
 use super::{last_seen::LastSeen, support_plane::SupportPlane};
 use crate::geometry::{
@@ -20,16 +21,17 @@ pub(in crate::scene) struct NearList {
     pub(in crate::scene) pair: Option<(TriangleId, TriangleId)>,
     /// Every triangle of the tissue that was within the list's radius, and some that were not.
     triangles: Vec<ListedTriangle>,
-    /// How far link and tissue have moved since it was made, metres: the sum over all ticks, for the bounds of its triangles.
+    /// Motion of link and tissue since the list was made, metres: the sum over all ticks, for the bounds of its
+    /// triangles.
     travel: f64,
     last_scene_from_link: Pose,
-    /// All other triangles are farther from the link where it was listed for, metres; below 0 when the list tells
-    /// nothing.
+    /// Bound, metres: all other triangles are farther from the link at the pose of the list; below 0 if there is no
+    /// list.
     radius: f64,
-    /// Where the link was then, and how many ticks ago.
+    /// Pose of the link then, and the number of ticks since.
     scene_from_link: Pose,
     ticks: u32,
-    /// How far it has moved since, metres.
+    /// Distance that the link has moved since, metres.
     displacement: f64,
     seen: LastSeen,
 }
@@ -38,40 +40,41 @@ pub(in crate::scene) struct NearList {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::scene) struct ListedTriangle {
     triangle: TriangleId,
-    /// The list's travel at which the link may have come to it, metres.
+    /// Travel of the list at which the link may have reached the triangle, metres.
     may_touch_at: f64,
     plane: SupportPlane,
 }
 
-/// What is known of how far a triangle is from a link.
+/// Bounds of the distance of a triangle from a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::scene) struct TriangleBound {
-    /// At least so far now, metres.
+    /// Lower bound of the present distance, metres.
     pub(in crate::scene) distance: f64,
-    /// Before this plane, if that is far, it will be farther still.
+    /// Plane before which the triangle is; if that is far, it will be farther still.
     pub(in crate::scene) plane: SupportPlane,
 }
 
 impl TriangleBound {
-    /// Nothing.
+    /// No bound.
     pub(in crate::scene) const UNKNOWN: TriangleBound =
         TriangleBound { distance: 0.0, plane: SupportPlane::UNKNOWN };
 }
 
-/// Triangles that are listed. More than these cost as much as a search.
+/// Maximum triangles of a list. More than these cost as much as a search.
 const TRIANGLES_MAX: usize = 512;
-/// The skin is as thick as the motion of so many ticks ...
+/// Thickness of the skin in ticks of motion ...
 const SKIN_TICKS: f64 = 8.0;
-/// ... but no thicker than so many tolerances of the field, or [`NEAR_LIST_SKIN_M`] where that is more.
+/// ... but at most this many tolerances of the field, or [`NEAR_LIST_SKIN_M`] if that is more.
 const SKIN_TOLERANCES_MAX: f64 = 8.0;
-/// A triangle is shown to be farther than the closest pair by up to so many skins. With none a grasper's closest pairs took
-/// 300 us a tick, and 200 with three quarters; ticks of one in tissue 84 us with three quarters, 70 with this.
+/// Number of skins by which a triangle is at most shown to be farther than the closest pair. With none a grasper's
+/// closest pairs took 300 us a tick, and 200 with three quarters; ticks of one in tissue 84 us with three quarters, 70
+/// with this.
 const AHEAD: f64 = 4.0;
-/// The radius of a list that tells nothing.
+/// Radius of an empty list.
 const NO_LIST: f64 = -1.0;
 
 impl NearList {
-    /// Nothing is known.
+    /// Creates an empty list.
     pub(in crate::scene) fn new() -> NearList {
         NearList {
             pair: None,
@@ -86,8 +89,8 @@ impl NearList {
         }
     }
 
-    /// Makes what is known true of a revision and a pose, or forgets it. Returns how far all other triangles of the
-    /// tissue are from the link at least, metres.
+    /// Updates the list to a revision and a pose, or drops it. Returns a lower bound of the distance of all other
+    /// triangles of the tissue from the link, metres.
     pub(in crate::scene) fn follow(
         &mut self,
         tissue: TissueId,
@@ -96,7 +99,7 @@ impl NearList {
         scene_from_link: &Pose,
     ) -> f64 {
         match self.seen.follow(tissue, revision) {
-            // The pair keeps the last tick's triangles: a good start even where the list tells nothing.
+            // The pair keeps the last tick's triangles: a good start even without a list.
             Some(moved) => {
                 self.radius -= moved;
                 self.travel += moved * BOUND_COVER;
@@ -114,29 +117,29 @@ impl NearList {
         self.radius - self.displacement * BOUND_COVER
     }
 
-    /// How much farther than the closest pair the next search should look, metres.
+    /// Distance beyond the closest pair that the next search should cover, metres.
     pub(in crate::scene) fn skin(&self, link: &Link) -> f64 {
         debug_assert!(self.ticks > 0, "the list has not followed the link");
-        // A leap tells nothing of the next tick and may not make the search look at a whole organ, hence the cap. By
-        // tolerances alone a small tool, whose field is fine, searched in every tick: a bead's tick took 36 to 39 us
-        // at p50 instead of 21 to 24.
+        // A leap says nothing about the next tick and must not make the search cover a whole organ, hence the cap. By
+        // tolerances alone a small tool, whose field is fine, searched in every tick: a bead's tick took 36 to 39 us at
+        // p50 instead of 21 to 24.
         let tolerance = link.field.tolerance();
         let thickest = (SKIN_TOLERANCES_MAX * tolerance).max(NEAR_LIST_SKIN_M);
         (SKIN_TICKS * self.displacement / f64::from(self.ticks)).clamp(tolerance, thickest)
     }
 
-    /// How much farther than the closest pair a triangle should be shown to be, metres.
+    /// Distance by which a triangle should be shown to be farther than the closest pair, metres.
     pub(in crate::scene) fn ahead(&self, link: &Link) -> f64 {
         AHEAD * self.skin(link)
     }
 
-    /// A search begins, and with it a new list.
+    /// Begins a search, and with it a new list.
     pub(in crate::scene) fn begin(&mut self, scene_from_link: &Pose) {
         self.triangles.clear();
         (self.scene_from_link, self.ticks, self.travel) = (*scene_from_link, 0, 0.0);
     }
 
-    /// The search came by a triangle.
+    /// Notes a triangle that the search met.
     pub(in crate::scene) fn note(&mut self, triangle: TriangleId, bound: TriangleBound) {
         let TriangleBound { distance, plane } = bound;
         debug_assert!(distance >= 0.0, "{distance} m");
@@ -146,8 +149,8 @@ impl NearList {
         }
     }
 
-    /// Measures listed triangles that may be within `reach` metres. `measure` is given a plane that was between a triangle
-    /// and the link, and says how far it is, until there is no more time.
+    /// Measures listed triangles that may be within `reach` metres. `measure` gets a plane that was between a triangle
+    /// and the link, and returns the triangle's distance, until there is no more time.
     pub(in crate::scene) fn measure(
         &mut self,
         reach: impl Fn() -> f64,
@@ -163,13 +166,13 @@ impl NearList {
         }
     }
 
-    /// The search was broken off: triangles that it did not come by may be anywhere.
+    /// Drops the list if the search was broken off: triangles that it did not meet may be anywhere.
     pub(in crate::scene) fn abandon(&mut self) {
         self.triangles.clear();
         self.radius = NO_LIST;
     }
 
-    /// The search is over. Triangles that it did not come by are beyond `radius`, and so are those that are not `near`.
+    /// Ends the search. Triangles that it did not meet are beyond `radius`, and so are those that are not `near`.
     pub(in crate::scene) fn end(&mut self, radius: f64, near: impl Fn(TriangleId) -> bool) {
         debug_assert!(radius >= 0.0, "listed to {radius} m");
         // A full list may have lost some.
@@ -205,8 +208,8 @@ mod tests {
         load(data, &LoadOptions::default()).expect("a mesh")
     }
 
-    /// A jaw wanders about a ball that is pulled at and cut: its closest pair is that of a search without
-    /// memory, and few ticks search.
+    /// A jaw wanders about a ball that is pulled at and cut: its closest pair is that of a search without memory, and
+    /// few ticks search.
     #[test]
     fn what_was_near_is_found_without_a_search() {
         let seed = 21;
@@ -260,7 +263,7 @@ mod tests {
         assert!(searches < TICKS / 4, "{searches} of {TICKS}");
     }
 
-    /// Tissue in a hook of few large faces, which no plane parts from it: what is near is listed and found in few steps.
+    /// Tissue in a hook of few large faces, from which no plane parts it: near tissue is listed and found in few steps.
     #[test]
     fn tissue_in_a_hook_is_found_in_few_steps() {
         let field = |surface: &Surface| field_of(surface, &FieldOptions::default());

@@ -1,4 +1,4 @@
-//! What was near a probe last time: changes the work of the next search, never its answer.
+//! The triangle and tissue near a probe last time: changes the work of the next search, never its answer.
 
 use super::last_seen::LastSeen;
 use crate::{
@@ -7,9 +7,9 @@ use crate::{
     surface::TrackedPoint,
 };
 
-/// The tissue that was nearest to a probe, and what was found of it.
+/// The tissue that was nearest to a probe, and the results about it.
 ///
-/// Of one tissue only: a probe is seldom about two, and what is near it takes 1.5 kB.
+/// One tissue only: a probe is seldom about two, and its memory takes 1.5 kB.
 #[derive(Debug)]
 pub(in crate::scene) struct ProbeMemory {
     tissue: Option<TissueId>,
@@ -18,12 +18,12 @@ pub(in crate::scene) struct ProbeMemory {
 }
 
 impl ProbeMemory {
-    /// Nothing is known.
+    /// Creates an empty memory.
     pub(in crate::scene) fn new() -> ProbeMemory {
         ProbeMemory { tissue: None, point: TrackedPoint::NEW, seen: LastSeen::default() }
     }
 
-    /// What is known of a tissue, made true of its revision; `None` of any but the nearest.
+    /// Returns the results about a tissue, updated to its revision; `None` for any tissue but the nearest.
     pub(in crate::scene) fn follow(
         &mut self,
         tissue: TissueId,
@@ -41,7 +41,7 @@ impl ProbeMemory {
         Some(&mut self.point)
     }
 
-    /// This tissue is nearest now, at this triangle.
+    /// Notes that this tissue is nearest now, at this triangle.
     pub(in crate::scene) fn go_to(&mut self, tissue: TissueId, triangle: TriangleId) {
         if self.tissue != Some(tissue) {
             self.tissue = Some(tissue);

@@ -11,35 +11,34 @@ use crate::{
     scene::{SurfacePoint, TissueId},
 };
 
-/// Which kinds of features meet.
+/// Kinds of features that meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FeatureKind {
     /// A vertex of the first side, a face of the second.
     VertexFace,
-    /// An edge of each.
+    /// An edge of each side.
     EdgeEdge,
 }
 
 /// First contact of two features.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeatureContact {
-    /// In [0, 1], never later than the true time.
+    /// Time of impact in [0, 1], never later than the true time.
     pub toi: f64,
-    /// What meets.
+    /// Kinds of the features.
     pub kind: FeatureKind,
-    /// Of the vertex and of the face; of two edges the lesser (tissue, vertices) comes first.
+    /// Tissues of the vertex and of the face; of two edges the lesser (tissue, vertices) comes first.
     pub tissues: [TissueId; 2],
     /// The vertex and the face's three in stored order; or both edges' ends, ascending in each.
     pub vertices: [u32; 4],
-    /// Where they meet at `toi`. A vertex's or edge's triangle is the least that has it.
+    /// Points of contact at `toi`. The triangle of a vertex or edge is the least that has it.
     pub on: [SurfacePoint; 2],
-    /// From the second side towards the first, of length 1; zero where neither the features nor the way they came
-    /// tell.
+    /// Unit normal from the second side towards the first; zero if neither the features nor their motion determine it.
     pub normal: DVec3,
 }
 
 impl FeatureContact {
-    /// What two moving triangles found, each of a tissue, by the names of its features.
+    /// Returns the contact of two moving triangles, each of a tissue, by the names of its features.
     pub(super) fn of(
         [a, b]: [&SweptTissue; 2],
         [s, t]: [TriangleId; 2],
@@ -63,15 +62,15 @@ impl FeatureContact {
         FeatureContact { toi: met.toi, kind, tissues, vertices, on, normal }
     }
 
-    /// By time, kind, tissues, vertices and triangles: total over the contacts of one answer, and independent of
-    /// the way in which they were found.
+    /// Orders by time, kind, tissues, vertices and triangles: a total order over the contacts of one answer,
+    /// independent of the way in which they were found.
     pub fn order(&self, other: &FeatureContact) -> Ordering {
         let ids = |c: &FeatureContact| (c.kind, c.tissues, c.vertices, c.on.map(|p| p.triangle));
         self.toi.total_cmp(&other.toi).then_with(|| ids(self).cmp(&ids(other)))
     }
 }
 
-/// Features by their vertices, and whether the second triangle's comes first.
+/// Names features by their vertices, and returns whether the second triangle's comes first.
 fn named(
     features: FeaturePair,
     tissues: [TissueId; 2],
@@ -102,7 +101,7 @@ fn surface_point(triangle: TriangleId, corners: [DVec3; 3], weights: DVec3) -> S
     SurfacePoint { position, triangle, barycentric: weights }
 }
 
-/// The ends of an edge, ascending.
+/// Returns the ends of an edge, ascending.
 fn edge(v: [u32; 3], k: u8) -> [u32; 2] {
     let (i, j) = (v[k as usize], v[(k as usize + 1) % 3]);
     [i.min(j), i.max(j)]

@@ -1,4 +1,4 @@
-//! A tissue that moves from one revision to another, as a client asked for it.
+//! Motion of a tissue from one revision to another, as a client requested it.
 
 use std::{fmt, sync::Arc};
 
@@ -14,10 +14,10 @@ use crate::{
     scene::{HeldPositions, Revision, Tissue, TissueId},
 };
 
-/// Between which revisions a tissue moves.
+/// Revisions between which a tissue moves, as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Which tissue.
+    /// The tissue.
     pub tissue: TissueId,
     /// Geometry revision at time 0; `None`: as at time 1, so that the tissue stands still.
     pub from: Option<u64>,
@@ -25,16 +25,16 @@ pub struct Interval {
     pub to: Option<u64>,
 }
 
-/// Between which revisions a tissue was taken to move.
+/// Revisions between which a tissue was taken to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TissueMotion {
-    /// Which tissue.
+    /// The tissue.
     pub tissue: TissueId,
     /// Geometry revision at time 0.
     pub from: u64,
     /// Geometry revision at time 1.
     pub to: u64,
-    /// Of both.
+    /// Topology revision of both ends.
     pub topology_revision: u64,
 }
 
@@ -47,21 +47,21 @@ pub enum IntervalEnd {
     To,
 }
 
-/// Why a tissue cannot be had between two revisions.
+/// Errors of an interval between two revisions.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntervalError {
-    /// Neither held nor the newest.
+    /// The revision is neither held nor the newest.
     #[error(
         "geometry revision {got} is not held, expected {}", HeldChoice { held, current: *current }
     )]
     NotHeld {
-        /// Which end.
+        /// End of the interval.
         end: IntervalEnd,
-        /// The revision asked for.
+        /// Requested revision.
         got: u64,
-        /// Those held.
+        /// Held revisions.
         held: Vec<u64>,
-        /// The newest.
+        /// Newest revision.
         current: u64,
     },
     /// The tissue was cut after that revision, which has other vertices and triangles.
@@ -69,26 +69,26 @@ pub enum IntervalError {
         "geometry revision {revision} has topology revision {got}, expected {current}: the tissue was cut since"
     )]
     Cut {
-        /// Which end.
+        /// End of the interval.
         end: IntervalEnd,
-        /// The geometry revision asked for.
+        /// Requested geometry revision.
         revision: u64,
         /// Its topology revision.
         got: u64,
-        /// The tissue's.
+        /// Topology revision of the tissue.
         current: u64,
     },
     /// The end is before the start.
     #[error("from geometry revision {from} to {to}, expected one that is not before it")]
     Backwards {
-        /// Time 0.
+        /// Revision at time 0.
         from: u64,
-        /// Time 1.
+        /// Revision at time 1.
         to: u64,
     },
 }
 
-/// The revisions that could be asked for, for a message.
+/// The revisions that could be requested, for a message.
 struct HeldChoice<'a> {
     held: &'a [u64],
     current: u64,
@@ -106,17 +106,17 @@ impl fmt::Display for HeldChoice<'_> {
 /// A tissue's vertices at both ends of its interval: a copy that keeps no revision from its writer.
 pub(super) struct TissueEnds {
     pub motion: TissueMotion,
-    /// At time 1.
+    /// Mesh at time 1.
     mesh: TriangleMesh,
-    /// At time 0: `[n_vertices]`.
+    /// Positions at time 0: `[n_vertices]`.
     start: Arc<[Vec3]>,
 }
 
-/// A moving tissue with its features' owners and the tree of what its triangles sweep.
+/// A moving tissue with the owners of its features and the tree of the boxes that its triangles sweep.
 pub(super) struct SweptTissue {
     ends: TissueEnds,
     owners: Owners,
-    /// Of what the triangles sweep.
+    /// Tree of the boxes that the triangles sweep.
     pub tree: DeformingTree,
 }
 
@@ -138,7 +138,7 @@ impl TissueEnds {
             follow_seams(&mut mesh);
             joined_of_each(&mesh)
         };
-        // What is one vertex at one end only parts or meets on the way.
+        // Vertices joined at one end only part or meet on the way.
         let at_start = put_at(start);
         put_at(end);
         keep_joined_as(&mut mesh, &at_start);
@@ -159,9 +159,10 @@ impl TissueEnds {
 }
 
 impl SweptTissue {
-    /// The tree's boxes hold all within `margin` metres of what triangles sweep. `None` when `is_over` said so.
+    /// The tree's boxes hold everything within `margin` metres of the swept triangles. `None` if `is_over` returned
+    /// true.
     pub fn new(ends: TissueEnds, margin: f64, is_over: &dyn Fn() -> bool) -> Option<SweptTissue> {
-        // Vertices move straight, so a convex volume that holds both ends holds all between.
+        // Vertices move straight, so a convex volume that holds both ends holds all positions in between.
         let swept = |t: TriangleId| {
             let MovingTriangle { t0, t1, .. } = ends.moving(t, Owned::NONE);
             (t, Dop16::around(t0.into_iter().chain(t1)).grown(margin))
@@ -182,7 +183,7 @@ impl SweptTissue {
         self.ends.mesh.vertices(t)
     }
 
-    /// The same with one vertex for all that seams join at both ends.
+    /// Returns the vertices of a triangle, with one vertex for all that seams join at both ends.
     pub fn joined_vertices(&self, t: TriangleId) -> [u32; 3] {
         self.ends.mesh.joined_vertices(t)
     }
@@ -192,14 +193,14 @@ impl SweptTissue {
     }
 }
 
-/// Where the vertices were at a revision; `None`: where they are now.
+/// Finds the vertex positions at a revision; `None`: the present ones.
 fn find<'a>(
     current: &Revision,
     held: &'a [HeldPositions],
     revision: u64,
     end: IntervalEnd,
 ) -> Result<Option<&'a HeldPositions>, IntervalError> {
-    // The newest need not be held: ticks keep it as it is.
+    // The newest revision need not be held: ticks keep it as it is.
     if revision == current.geometry_revision {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! What a tick answers, in scene frame and metres.
+//! Answer of a tick, in scene frame and metres.
 
 use std::cmp::Ordering;
 
@@ -8,10 +8,10 @@ use super::crossings::{LinkPairs, TrianglePairs};
 use crate::geometry::{TriangleId, tolerance::CONTACT_SLACK};
 use crate::scene::{Revision, TissueId, ToolId};
 
-/// A distance, or how far at least everything is.
+/// A distance, or a lower bound of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distance<T> {
-    /// Found within the distance asked for.
+    /// Found within the requested distance.
     Within(T),
     /// No surface is nearer than this many metres.
     Beyond(f64),
@@ -20,9 +20,9 @@ pub enum Distance<T> {
 /// A point on a triangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SurfacePoint {
-    /// Scene frame, metres.
+    /// Position in scene frame, metres.
     pub position: DVec3,
-    /// Of the mesh that the point is on.
+    /// Triangle of the mesh that the point is on.
     pub triangle: TriangleId,
     /// Weights of the triangle's vertices in stored order; sum 1.
     pub barycentric: DVec3,
@@ -31,15 +31,15 @@ pub struct SurfacePoint {
 /// The surface that is nearest to a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NearestSurface {
-    /// Metres, negative when the point is inside.
+    /// Signed distance, metres, negative if the point is inside.
     pub signed_distance_m: f64,
-    /// The tissue met; `None` when a link was asked.
+    /// The tissue met; `None` if a link was queried.
     pub tissue: Option<TissueId>,
     /// The closest point.
     pub on_surface: SurfacePoint,
-    /// Unit, outwards from the surface.
+    /// Unit vector outwards from the surface.
     pub normal: DVec3,
-    /// 0 (the sign is a guess) to 1 (certain).
+    /// Certainty of the sign: 0 (a guess) to 1 (certain).
     pub sign_certainty: f64,
 }
 
@@ -48,31 +48,31 @@ pub struct NearestSurface {
 pub struct Contact {
     /// The tissue touched.
     pub tissue: TissueId,
-    /// Where on the tissue.
+    /// Contact point on the tissue.
     pub on_tissue: SurfacePoint,
-    /// Where on the link; its triangle is the link's.
+    /// Contact point on the link; its triangle is the link's.
     pub on_tool: SurfacePoint,
-    /// Unit, from tissue to tool.
+    /// Unit vector from tissue to tool.
     pub normal: DVec3,
-    /// Metres. Apart: the distance of the two points. Negative: the depth of the one that is inside the
-    /// other's body.
+    /// Signed distance, metres. Apart: the distance of the two points. Negative: the depth of the point that is inside
+    /// the other's body.
     pub signed_distance_m: f64,
-    /// 0 (the sign is a guess) to 1 (certain).
+    /// Certainty of the sign: 0 (a guess) to 1 (certain).
     pub sign_certainty: f64,
-    /// No point of the tissue triangle is deeper in the link than this, metres. `None`: none is deeper than
-    /// `signed_distance_m` says by more than twice the tolerance of the link's field.
+    /// Bound: no point of the tissue triangle is deeper in the link than this, metres. `None`: none is deeper than
+    /// `signed_distance_m` by more than twice the tolerance of the link's field.
     pub depth_max_m: Option<f64>,
     /// Time of impact that the sweep found, 0 to 1 from the last answered pose to this one.
     pub toi: Option<f64>,
-    /// The link has left the triangle behind: the contact is given where it was at `toi`, its distance 0.
+    /// True if the link has left the triangle behind: the contact is given as at `toi`, its distance 0.
     pub left_behind: bool,
-    /// It stands for a link that is wholly inside the tissue: its triangle is only the nearest to the link's deepest
-    /// vertex.
+    /// True if the contact stands for a link that is wholly inside the tissue: its triangle is only the nearest to the
+    /// link's deepest vertex.
     pub wholly_inside: bool,
 }
 
 impl Contact {
-    /// Deepest first; then by ids and weights, so that the order of the search does not show.
+    /// Orders the deepest first; then by ids and weights, so that the order of the search does not show.
     pub(super) fn by_depth(&self, other: &Contact) -> Ordering {
         // Bits of weights, because floats have no total order of their own.
         let ids = |c: &Contact| (c.tissue, c.on_tissue.triangle, c.on_tool.triangle);
@@ -83,7 +83,7 @@ impl Contact {
             .then_with(|| weights(self).cmp(&weights(other)))
     }
 
-    /// Panics unless all that its fields promise is so.
+    /// Panics unless all fields keep their promises.
     pub(super) fn assert_sound(&self) {
         let is_unit = (self.normal.length() - 1.0).abs() <= CONTACT_SLACK;
         assert!(is_unit, "normal {}", self.normal);
@@ -98,12 +98,12 @@ impl Contact {
     }
 }
 
-/// Where a contact is in its life.
+/// State of a contact in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContactState {
-    /// Not there in the last tick.
+    /// The contact was not there in the last tick.
     Begin,
-    /// There in the last tick too.
+    /// The contact was also there in the last tick.
     Persist,
 }
 
@@ -116,67 +116,67 @@ pub struct ContactStatus {
     pub state: ContactState,
 }
 
-/// A link against the tissues.
+/// Answer for one link against the tissues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkAnswer {
-    /// Whose link.
+    /// Tool of the link.
     pub tool: ToolId,
-    /// Counted from 0 in its tool.
+    /// Index in its tool, from 0.
     pub link: usize,
-    /// To the nearest tissue: the closest points of the two surfaces, or the deepest contact when something
-    /// is inside.
+    /// Distance to the nearest tissue: the closest points of the two surfaces, or the deepest contact if something is
+    /// inside.
     pub distance: Distance<Contact>,
-    /// No point of a tissue is deeper in the link, and no vertex of the link in a tissue, than this, metres. `None`: as
-    /// deep as `distance` says, to twice the tolerance of the link's field.
+    /// Bound: no point of a tissue is deeper in the link, and no vertex of the link in a tissue, than this, metres.
+    /// `None`: as deep as `distance` says, to twice the tolerance of the link's field.
     pub depth_max_m: Option<f64>,
-    /// Deepest first, at most `max_contacts`.
+    /// Contacts, deepest first, at most `max_contacts`.
     pub contacts: Vec<Contact>,
-    /// The id and state of each, in the same order.
+    /// Id and state of each contact, in the same order.
     pub statuses: Vec<ContactStatus>,
     /// Ids of contacts that were there in the last tick and are not any more.
     pub ended: Vec<u64>,
-    /// All contacts, those not given included.
+    /// Number of all contacts, including those not given.
     pub contacts_total: usize,
-    /// Triangles that cross; `None` when not asked for.
+    /// Triangles that cross; `None` if not requested.
     pub pairs: Option<TrianglePairs>,
-    /// The time was over before all of the link was looked at: contacts and pairs may lack some, and the distance is
-    /// that of the closest points that were found, or its lower bound.
+    /// True if the time was over before all of the link was searched: contacts and pairs may lack some, and the
+    /// distance is that of the closest points that were found, or its lower bound.
     pub is_cut_short: bool,
-    /// No tissue is nearer to the link or deeper in it than this, metres: the distance itself, unless it was cut short.
+    /// Bound: no tissue is nearer to the link or deeper in it than this, metres: the distance itself, unless cut short.
     pub lower_bound_m: f64,
 }
 
-/// Why a contact since the last answered pose may not be among those given. Of several links and reasons the last one
-/// here is told.
+/// Reason why a contact since the last answered pose may not be among those given. Of several links and reasons, the
+/// last one in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnsweptReason {
-    /// Contacts or the sweep were not asked for.
+    /// Contacts or the sweep were not requested.
     NotAskedFor,
-    /// There is no pose to come from.
+    /// There is no earlier pose.
     FirstTick,
-    /// The tool was put here.
+    /// The tool was teleported here.
     Teleport,
     /// A tissue was not there before.
     NewTissue,
-    /// The time was over first. The next ticks go on, and give the contacts that are still to be found.
+    /// The time was over first. The next ticks continue, and give the contacts that are still to be found.
     GoingOn,
 }
 
-/// A probe against the tissues.
+/// Answer for one probe against the tissues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeAnswer {
-    /// Whose probe.
+    /// Tool of the probe.
     pub tool: ToolId,
-    /// Counted from 0 in its tool.
+    /// Index in its tool, from 0.
     pub probe: usize,
-    /// From the probe's sphere: the radius is taken off already.
+    /// Distance from the probe's sphere: the radius is already subtracted.
     pub distance: Distance<NearestSurface>,
 }
 
 /// The revision of a tissue that an answer was computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TissueState {
-    /// Which tissue.
+    /// The tissue.
     pub tissue: TissueId,
     /// Deformations so far.
     pub geometry_revision: u64,
@@ -187,13 +187,13 @@ pub struct TissueState {
 }
 
 impl TissueState {
-    /// Of a revision, at the time `now_ns` of the clock that published it.
+    /// Returns the state of a revision at the time `now_ns` of the clock that published it.
     pub fn of(tissue: TissueId, revision: &Revision, now_ns: u64) -> TissueState {
         TissueState {
             tissue,
             geometry_revision: revision.geometry_revision,
             topology_revision: revision.topology_revision,
-            // One that was published after the caller read its clock is of no age.
+            // A revision published after the caller read its clock has age 0.
             age_ns: now_ns.saturating_sub(revision.published_ns),
         }
     }
@@ -202,43 +202,43 @@ impl TissueState {
 /// Conditions of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// More contacts than `max_contacts` or pairs than `max_pairs`.
+    /// There are more contacts than `max_contacts` or pairs than `max_pairs`.
     pub truncated: bool,
     /// The time was over before all was found; links say whether they were cut short.
     pub degraded: bool,
-    /// A tissue is older than asked for.
+    /// A tissue is older than requested.
     pub stale: bool,
     /// Some sign is less than certain.
     pub sign_uncertain: bool,
-    /// Something may be deeper than is told: see [`LinkAnswer::depth_max_m`].
+    /// Something may be deeper than reported: see [`LinkAnswer::depth_max_m`].
     pub depth_uncertain: bool,
     /// A tool moved farther than its own size without `teleport`.
     pub pose_jump: bool,
     /// No contact up to this pose can have been missed.
     pub swept: bool,
-    /// Why not.
+    /// Reason why `swept` is false.
     pub unswept_reason: Option<UnsweptReason>,
 }
 
-/// What one tick answers.
+/// Answer of one tick.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TickAnswer {
-    /// Conditions.
+    /// Conditions of the answer.
     pub flags: Flags,
-    /// Every tissue, ordered by id.
+    /// State of every tissue, ordered by id.
     pub tissues: Vec<TissueState>,
     /// Every link of every tool, in the order of the session's tools.
     pub links: Vec<LinkAnswer>,
-    /// Every probe of every tool, in the same order; empty when left out.
+    /// Every probe of every tool, in the same order; empty if left out.
     pub probes: Vec<ProbeAnswer>,
-    /// Every two links, in the same order; empty when not asked for.
+    /// Every two links, in the same order; empty if not requested.
     pub link_pairs: Vec<LinkPairs>,
 }
 
-/// Whether a sign is nearer to a guess than to certain, so that an answer is flagged.
+/// Returns true if a sign is nearer to a guess than to certain, so that an answer is flagged.
 pub(super) fn is_uncertain(certainty: f64) -> bool {
     certainty < CERTAINTY_MIN
 }
 
-/// 0: a guess, 1: certain.
+/// Least certainty that is not flagged; 0: a guess, 1: certain.
 const CERTAINTY_MIN: f64 = 0.5;

@@ -1,8 +1,9 @@
-//! The closest points of a link and a tissue whose surfaces are apart.
+//! Finds the closest points of a link and a tissue whose surfaces are apart.
 //!
 //! The search offers tissue triangles to the link's box tree, likely ones first: the last closest pair, then the near
-//! list. Only when triangles beyond the list may be nearer does it go through the tissue's index, and makes the next
-//! list of what it comes by. Once a pair is known, its direction is an axis along which nearly all else is farther.
+//! list. Only if triangles beyond the list may be nearer does it traverse the tissue's index, and makes the next list
+//! of the triangles that it meets. Once a pair is known, its direction is an axis along which nearly all else is
+//! farther.
 
 use std::{cell::Cell, ops::ControlFlow};
 
@@ -40,8 +41,8 @@ impl ClosestTriangles {
     }
 }
 
-/// The closest pair of triangles within `max_distance` metres; 0 apart when the surfaces cross. `near`: the list of
-/// this link and tissue. Once the time is over it is the closest of those that were looked at, the last one first.
+/// Returns the closest pair of triangles within `max_distance` metres; 0 apart if the surfaces cross. `near`: the list
+/// of this link and tissue. Once the time is over it is the closest of those that were checked, the last one first.
 pub(in crate::scene) fn closest_pair(
     (tissue, revision): (TissueId, &Revision),
     link: &Link,
@@ -69,7 +70,7 @@ pub(in crate::scene) fn closest_pair(
     }
     let offer = |t, plane| (!time.is_over_now()).then(|| search.offer(t, None, plane));
     near.measure(|| search.reach(), offer);
-    // What is not listed is farther than `others`; as near may still win a tie.
+    // A triangle that is not listed is farther than `others`; one as near may still win a tie.
     if search.reach() >= others && !time.is_over_now() {
         search.list_anew(near);
     }
@@ -79,37 +80,38 @@ pub(in crate::scene) fn closest_pair(
     best
 }
 
-/// A search under way: tissue triangles are offered to it, in any order.
+/// A search in progress: tissue triangles are offered to it, in any order.
 struct PairSearch<'a> {
     tissue: &'a Surface,
     link: &'a Link,
     scene_from_link: &'a Pose,
     link_from_scene: Pose,
     max_distance: f64,
-    /// Where they touch, planes and boxes may seem apart by as much, metres.
+    /// Distance by which planes and boxes may seem apart at a contact, metres.
     rounding: f64,
-    /// A little farther than the best is looked for, to know for longer, metres.
+    /// Distance beyond the best that is also searched, so that the list holds for longer, metres.
     ahead: f64,
     time: &'a TimeLeft<'a>,
     best: Cell<Option<ClosestTriangles>>,
-    /// Of the best.
+    /// Slab of the best pair.
     slab: Cell<Slab>,
 }
 
 impl PairSearch<'_> {
-    /// Up to where a pair may be better than the best: one exactly as far has to be offered too, for its ids may be smaller.
+    /// Distance up to which a pair may be better than the best: one exactly as far has to be offered too, for its ids
+    /// may be smaller.
     fn reach(&self) -> f64 {
         let of_best = |b: ClosestTriangles| b.distance() * BOUND_COVER + self.rounding;
         self.best.get().map_or(self.max_distance, of_best)
     }
 
-    /// In link frame.
+    /// Corners in link frame.
     fn corners(&self, t: TriangleId) -> [DVec3; 3] {
         self.link_from_scene.triangle(&self.tissue.mesh().triangle(t))
     }
 
-    /// Measures a triangle, as far as it may be nearer than the best, and says how far away it is at least. `likely`: the
-    /// link's triangle that it may be nearest to; `plane`: one that it is known to be before.
+    /// Measures a triangle, as far as it may be nearer than the best, and returns a lower bound of its distance.
+    /// `likely`: the link's triangle that it may be nearest to; `plane`: one that it is known to be before.
     fn offer(
         &self,
         t: TriangleId,
@@ -117,8 +119,8 @@ impl PairSearch<'_> {
         plane: SupportPlane,
     ) -> TriangleBound {
         let corners = self.corners(t);
-        // Triangles about one vertex of the tissue are equally near, to the same triangle of the link: one of a greater id
-        // is no better than the best. Where they as good as touch, rounding says which is, and all are looked at.
+        // Triangles about one vertex of the tissue are equally near, to the same triangle of the link: one of a greater
+        // id is no better than the best. If they nearly touch, rounding decides which is, and all are checked.
         let tells = |b: &ClosestTriangles| b.distance() * (BOUND_COVER - 1.0) > self.rounding;
         let known = self.best.get().filter(tells);
         let no_better = known.filter(|b| t > b.tissue_triangle);
@@ -158,7 +160,7 @@ impl PairSearch<'_> {
         if self.time.was_over() { TriangleBound::UNKNOWN } else { bound }
     }
 
-    /// Goes through the tissue's index, and makes the next list of what it comes by.
+    /// Traverses the tissue's index, and makes the next list of the triangles that it meets.
     fn list_anew(&self, near: &mut NearList) {
         if self.best.get().is_none()
             && let Some(t) = self.near_an_extreme()
@@ -174,8 +176,8 @@ impl PairSearch<'_> {
         };
         let may_be_near = |t| self.slab.get().plane.before(&self.corners(t)) <= list_radius();
         let bounds = self.scene_from_link.aabb(self.link.surface.bounds()).grown(list_radius());
-        // The reach shrinks while the search runs. What the search left out was beyond a larger radius, and at the end
-        // listed triangles beyond the last radius go.
+        // The reach shrinks while the search runs. Triangles that the search left out were beyond a larger radius, and
+        // at the end listed triangles beyond the last radius are dropped.
         near.begin(self.scene_from_link);
         self.tissue.overlap(&(bounds, &is_near), |t| {
             if self.time.is_over_now() {
@@ -183,7 +185,7 @@ impl PairSearch<'_> {
             }
             if is_near(&self.tissue.mesh().triangle_box(t)) && may_be_near(t) {
                 let bound = self.offer(t, None, SupportPlane::UNKNOWN);
-                // A list of what boxes alone let pass would be full of what is farther.
+                // A list of all that boxes alone let pass would be full of farther triangles.
                 if bound.distance <= list_radius() {
                     near.note(t, bound);
                 }
@@ -197,10 +199,10 @@ impl PairSearch<'_> {
         }
     }
 
-    /// The tissue triangle nearest to one of the link's extreme vertices: a first pair to start from.
+    /// Returns the tissue triangle nearest to one of the link's extreme vertices: a first pair to start from.
     fn near_an_extreme(&self) -> Option<TriangleId> {
         let surface = &self.link.surface;
-        // Within this distance of a vertex lies whatever is within `max_distance` of the link.
+        // Everything within `max_distance` of the link lies within this distance of a vertex.
         let mut far = self.max_distance + surface.bounds().diagonal();
         let mut nearest = None;
         for v in self.link.extremes.iter().take_while(|_| !self.time.is_over_now()) {
@@ -214,7 +216,7 @@ impl PairSearch<'_> {
     }
 }
 
-/// The same, without a search, where the closest pair is one of these; they ascend.
+/// Returns the closest pair, without a search, if it is one of `pairs`, which ascend.
 pub(super) fn closest_of(
     pairs: &[(TriangleId, TriangleId)],
     revision: &Revision,
@@ -231,7 +233,7 @@ pub(super) fn closest_of(
             let closest = closest_pair_of(&corners, &mesh.triangle(link_triangle));
             ClosestTriangles { tissue_triangle, link_triangle, closest }
         };
-        // As the link's tree finds it: the first of those that are exactly as near.
+        // The link's tree finds the same one: the first of those that are exactly as near.
         let distance = |p: &ClosestTriangles| p.closest.distance_squared;
         let nearest = of_tissue.iter().map(pair).min_by(|a, b| distance(a).total_cmp(&distance(b)));
         if let Some(nearest) = nearest.filter(|n| best.is_none_or(|b| is_before(n, &b))) {
@@ -241,19 +243,18 @@ pub(super) fn closest_of(
     best.filter(|b| b.closest.distance_squared <= max_distance * max_distance)
 }
 
-/// Triangles that are nearer than this as good as touch: what is carried into the link's frame and back is off by as much,
-/// metres.
+/// Distance below which triangles nearly touch: the rounding error of moving into the link's frame and back, metres.
 pub(super) fn touching_m(link: &Link, scene_from_link: &Pose) -> f64 {
     let bounds = link.surface.bounds();
     let size = bounds.centre().abs().max_element() + bounds.diagonal();
     POSE_ROUNDING * (size + 2.0 * scene_from_link.translation.length())
 }
 
-/// A support plane of a link, and where it is in the scene: what is farther before it than the reach is not near.
+/// A support plane of a link, and its position in the scene: anything farther before it than the reach is not near.
 #[derive(Clone, Copy, Debug)]
 struct Slab {
     plane: SupportPlane,
-    /// Its normal in scene frame, and how far along it the scene's origin is, metres.
+    /// Its normal in scene frame, and the distance of the scene's origin along it, metres.
     in_scene: DVec3,
     origin: f64,
 }
@@ -261,7 +262,7 @@ struct Slab {
 impl Slab {
     const UNKNOWN: Slab = Slab { plane: SupportPlane::UNKNOWN, in_scene: DVec3::ZERO, origin: 0.0 };
 
-    /// Across the line between the closest points.
+    /// Returns the slab across the line between the closest points.
     fn between(
         pair: &ClosestTriangles,
         link: &Link,
@@ -279,27 +280,27 @@ impl Slab {
         }
     }
 
-    /// Whether a box in scene frame is farther before the plane than `reach` metres.
+    /// Returns true if a box in scene frame is farther before the plane than `reach` metres.
     fn is_box_before(&self, b: &Aabb, reach: f64) -> bool {
         let (centre, half) = (b.centre(), 0.5 * b.size());
-        // The box is not carried into the link's frame, only its centre's place along the normal is.
+        // Only the position of the box's centre along the normal is moved into the link's frame, not the box.
         let rounding = POSE_ROUNDING * ((centre.abs() + half).element_sum() + self.origin.abs());
         let ends = self.origin + centre.dot(self.in_scene) + half.dot(self.in_scene.abs());
         self.plane.begins - (ends + rounding) > reach
     }
 }
 
-/// Up to where a pair may be before another one that is as far as this, metres.
+/// Distance up to which a pair may come before another one at `distance`, metres.
 pub(super) fn tie_reach(distance: f64) -> f64 {
     distance * BOUND_COVER * BOUND_COVER
 }
 
-/// Nearer first, then the smaller ids: the answer does not depend on the order of the search. What rounding may have
-/// parted is equally near.
+/// Orders nearer pairs first, then smaller ids: the answer does not depend on the order of the search. Pairs that only
+/// rounding may have separated are equally near.
 fn is_before(a: &ClosestTriangles, b: &ClosestTriangles) -> bool {
     let key = |p: &ClosestTriangles| (p.tissue_triangle, p.link_triangle);
     let [of_a, of_b] = [a, b].map(|p| p.closest.distance_squared);
-    // Of a squared distance, twice.
+    // For a squared distance, twice.
     let cover = BOUND_COVER * BOUND_COVER;
     of_a * cover < of_b || of_a <= of_b * cover && key(a) < key(b)
 }

@@ -1,4 +1,4 @@
-//! One link at its pose and one tissue, and how a contact of them is written down.
+//! One link at its pose and one tissue, and how their contacts are written.
 
 use glam::DVec3;
 
@@ -23,13 +23,13 @@ use crate::{
 pub(super) struct CollisionPair<'a> {
     pub(super) tissue: TissueId,
     pub(super) revision: &'a Revision,
-    /// That the tissue is a part of.
+    /// Organ that the tissue is a part of.
     pub(super) organ: Organ<'a>,
     pub(super) link: &'a Link,
     pub(super) scene_from_link: Pose,
-    /// A surface this near counts as a contact, metres.
+    /// Distance within which a surface counts as a contact, metres.
     pub(super) margin: f64,
-    /// Of the link at its pose, and under which name.
+    /// Knowledge about the link at its pose, and the link's name there.
     pub(super) known: (&'a dyn PoseKnowledge, (ToolId, usize)),
 }
 
@@ -37,32 +37,32 @@ pub(super) struct CollisionPair<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VertexInside {
     pub(super) vertex: u32,
-    /// The place of the tissue that is nearest to it.
+    /// Index of the tissue that is nearest to it.
     pub(super) part: usize,
     pub(super) nearest: SignedNearest,
 }
 
 impl CollisionPair<'_> {
-    /// A box around the link, in scene frame.
+    /// Returns a box around the link, in scene frame.
     pub(super) fn link_bounds(&self) -> Aabb {
         self.scene_from_link.aabb(self.link.surface.bounds())
     }
 
-    /// How deep a scene point is in the organ, and which part's surface is nearest; `None` when the point is not inside, or
-    /// the time is over before that is known. `hint`: a triangle that is likely near.
+    /// Returns the depth of a scene point in the organ, and the part whose surface is nearest; `None` if the point is
+    /// not inside, or the time is over before that is known. `hint`: a triangle that is likely near.
     pub(super) fn inside(
         &self,
         p: DVec3,
         hint: Option<OfPart>,
         time: &TimeLeft,
     ) -> Option<(usize, SignedNearest)> {
-        // Nothing outside is wanted, so that a point beside the organ's box is answered without a search.
+        // No outside distance is wanted, so a point beside the organ's box is answered without a search.
         debug_assert!(p.is_finite(), "a vertex at {p}");
         let found = self.organ.signed_distance(p, 0.0, hint, time)?;
         (found.1.signed_distance < 0.0).then_some(found)
     }
 
-    /// The first of these vertices of the link that is inside the organ, as far as there is time.
+    /// Returns the first of these vertices of the link that is inside the organ, as far as there is time.
     pub(super) fn first_inside(
         &self,
         vertices: impl IntoIterator<Item = u32>,
@@ -76,7 +76,7 @@ impl CollisionPair<'_> {
         })
     }
 
-    /// A contact of a vertex of the link with the point of the organ's surface that is nearest to it.
+    /// Returns a contact of a vertex of the link with the point of the organ's surface that is nearest to it.
     pub(super) fn contact_of_vertex(&self, inside: &VertexInside) -> Contact {
         let VertexInside { vertex: v, part, nearest: ref found } = *inside;
         let mesh = self.link.surface.mesh();
@@ -94,13 +94,13 @@ impl CollisionPair<'_> {
         Contact { tissue, ..self.contact(on_tissue, on_tool, found.normal, depth) }
     }
 
-    /// A contact of the closest points of two triangles.
+    /// Returns a contact of the closest points of two triangles.
     pub(super) fn contact_of_closest(&self, found: &ClosestTriangles, time: &TimeLeft) -> Contact {
         let ClosestPair { on_a, barycentric_a, on_b, barycentric_b, distance_squared } =
             found.closest;
         let scene = |p| self.scene_from_link.point(p);
         let apart = found.closest.direction();
-        // Each surface says how certain it is of the other's point: less than 1 about open ends only.
+        // Certainty of each surface about the other's point: less than 1 about open ends only.
         let of_tissue = self.organ.certainty_about(scene(on_b), found.tissue_triangle, time);
         let of_link = self.link.surface.certainty_about(on_a, found.link_triangle, time);
         // Triangles that touch have no direction between their closest points.
@@ -119,7 +119,7 @@ impl CollisionPair<'_> {
         self.contact(on_tissue, on_tool, normal, (distance_squared.sqrt(), of_tissue.min(of_link)))
     }
 
-    /// A contact at the link's pose. `signed_distance_m` comes with the certainty of its sign.
+    /// Returns a contact at the link's pose. `signed_distance_m` comes with the certainty of its sign.
     pub(super) fn contact(
         &self,
         on_tissue: SurfacePoint,

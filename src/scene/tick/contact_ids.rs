@@ -1,7 +1,7 @@
 //! Contacts keep their id from tick to tick.
 //!
-//! A contact is the same as one of the last tick when it is on the same tissue triangle, on one beside it, or on one
-//! that a cut made of these, and at a point nearby.
+//! A contact equals one of the last tick if it is on the same tissue triangle, on one beside it, or on one that a cut
+//! made of these, and at a point nearby.
 
 use glam::DVec3;
 
@@ -9,11 +9,11 @@ use super::answer::{Contact, ContactState, ContactStatus};
 use crate::geometry::{TriangleId, tolerance::BOUND_COVER};
 use crate::scene::{Revision, RevisionGuard, TissueId};
 
-/// The contacts of one link over time, and room to match them in.
+/// The contacts of one link over time, with buffers to match them in.
 pub(super) struct ContactTracker {
     known: Vec<KnownContact>,
     next: Vec<KnownContact>,
-    /// Known ones that may have moved, by their x and place in `known`. Ascending.
+    /// Known contacts that may have moved, by their x and index in `known`. Ascending.
     moved: Vec<(f64, usize)>,
 }
 
@@ -24,39 +24,39 @@ struct KnownContact {
     position: DVec3,
     id: u64,
     is_taken: bool,
-    /// It was looked for in this tick.
+    /// The contact was searched for in this tick.
     is_checked: bool,
-    /// How far the link was from it when the tick ended, metres, or may have been where that is less than was told; infinite
-    /// where it was left behind, or has the link wholly inside.
+    /// Distance of the link from the contact when the tick ended, metres, or a smaller distance that was possible;
+    /// infinite if it was left behind, or has the link wholly inside.
     distance_m: f64,
 }
 
-/// What is known of a triangle where a path begins.
+/// Knowledge about a triangle at the start of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AtStart {
-    /// The link touched it, and that was told.
+    /// The link touched the triangle, and the contact was reported.
     Touched,
-    /// It was told to be so near that the two may have touched all the same.
+    /// The triangle was reported so near that the two may have touched all the same.
     InDoubt,
-    /// The link was beside it, or nothing is known.
+    /// The link was beside the triangle, or nothing is known.
     Apart,
 }
 
-/// Known contacts that are compared in a tick with those on triangles at a vertex of very many, where its ring is too
-/// long to be walked: half a millisecond. What is left begins anew.
+/// Maximum known contacts that are compared in a tick with those on triangles at a vertex of very many, whose ring is
+/// too long to be walked: half a millisecond. The rest get new ids.
 const HUB_TESTS_MAX: usize = 1 << 16;
-/// A contact may have moved by this many longest edges of its triangle and still be the same.
+/// Maximum motion of a contact that keeps its id, in longest edges of its triangle.
 const EDGES_MOVED_MAX: f64 = 2.0;
 
 impl ContactTracker {
-    /// With room for so many contacts.
+    /// Allocates for `n` contacts.
     pub(super) fn with_room(n: usize) -> ContactTracker {
         let [known, next] = [(); 2].map(|()| Vec::with_capacity(n));
         ContactTracker { known, next, moved: Vec::with_capacity(n) }
     }
 
-    /// Looks for the known contacts with a tissue, from a triangle on and round. Returns the first one that was not
-    /// looked at for want of time.
+    /// Checks the known contacts with a tissue, from a triangle on and round. Returns the first one that was not
+    /// checked for want of time.
     pub(super) fn check_each(
         &mut self,
         tissue: TissueId,
@@ -79,13 +79,13 @@ impl ContactTracker {
         None
     }
 
-    /// Whether a contact with the triangle was there in the last tick.
+    /// Returns true if a contact with the triangle was there in the last tick.
     pub(super) fn knows(&self, at: (TissueId, TriangleId)) -> bool {
         self.known.binary_search_by_key(&at, |k| k.at).is_ok()
     }
 
-    /// Gives each contact its status, in the same order, and names those that ended: unless the search was
-    /// `complete`, those only that were looked for. `last_id` is the last id that the session has given.
+    /// Gives each contact its status, in the same order, and lists those that ended: unless the search was `complete`,
+    /// only those that were searched for. `last_id` is the last id that the session has given.
     pub(super) fn match_ids(
         &mut self,
         contacts: &[Contact],
@@ -99,8 +99,8 @@ impl ContactTracker {
         ended.clear();
         debug_assert!(self.known.is_sorted_by_key(|k| (k.at, k.id)));
         self.known.iter_mut().for_each(|k| k.is_checked |= complete);
-        // First those that stayed on their triangle, so that a neighbour does not take their place. Id 0 stands for
-        // none yet.
+        // Contacts that stayed on their triangle come first, so that a neighbour does not take their id. Id 0 stands
+        // for none yet.
         for contact in contacts {
             let at = (contact.tissue, contact.on_tissue.triangle);
             let same = self.find(at).filter(|k| self.is_near(*k, contact, tissues));
@@ -140,7 +140,7 @@ impl ContactTracker {
             is_checked: false,
             distance_m: match c.depth_max_m {
                 _ if c.left_behind || c.wholly_inside => f64::INFINITY,
-                // Above 0, which is touched for sure.
+                // Above 0, because 0 means touched for sure.
                 Some(_) if c.signed_distance_m > 0.0 => f64::MIN_POSITIVE,
                 _ => c.signed_distance_m,
             },
@@ -151,8 +151,8 @@ impl ContactTracker {
         std::mem::swap(&mut self.known, &mut self.next);
     }
 
-    /// How the triangle was when the last tick ended. `doubt_m`: its deepest point may have been so much deeper than the one
-    /// that was told.
+    /// State of the triangle when the last tick ended. `doubt_m`: how much deeper its deepest point may have been than
+    /// the reported one.
     pub(super) fn at_start(&self, at: (TissueId, TriangleId), doubt_m: f64) -> AtStart {
         match self.find(at).map(|k| self.known[k].distance_m) {
             Some(distance_m) if distance_m <= 0.0 => AtStart::Touched,
@@ -161,7 +161,7 @@ impl ContactTracker {
         }
     }
 
-    /// A known contact of this triangle that is not taken.
+    /// Returns a known contact of this triangle that is not taken.
     fn find(&self, at: (TissueId, TriangleId)) -> Option<usize> {
         let first = self.known.partition_point(|k| k.at < at);
         let here = self.known[first..].iter().take_while(|k| k.at == at);
@@ -173,8 +173,8 @@ impl ContactTracker {
         self.known[k].id
     }
 
-    /// The nearest known contact on a triangle that shares a vertex with the contact's, or that such a one was
-    /// cut from. One that was not looked for may still be where it was, unless the search was complete.
+    /// Returns the nearest known contact on a triangle that shares a vertex with the contact's, or that such a one was
+    /// cut from. A contact that was not searched for may still be where it was, unless the search was complete.
     fn beside(
         &self,
         contact: &Contact,
@@ -183,8 +183,8 @@ impl ContactTracker {
     ) -> Option<usize> {
         let revision = revision_of(contact.tissue, tissues)?;
         let mesh = revision.surface.mesh();
-        // This comes after the tick's time is over, and where a link leapt there are many contacts and none is near: a ring
-        // is walked only where one is.
+        // This comes after the tick's time is over, and after a leap of the link there are many contacts and none is
+        // near: a ring is walked only if one is.
         self.near(contact, revision).next()?;
         let least = |a: &usize, b: &usize| {
             let [one, two] = [*a, *b].map(|k| self.distance(k, contact));
@@ -194,8 +194,8 @@ impl ContactTracker {
         if vertices.iter().any(|v| mesh.is_hub(*v)) {
             return self.near_about_hub(contact, revision, hub_tests).min_by(least);
         }
-        // The ring of the contact's triangle, and what each of it was cut from: where the contact slid to in a tick, or
-        // stayed while its triangle was replaced.
+        // The ring of the contact's triangle, and the triangles that each of it was cut from: the contact slid there in
+        // a tick, or stayed while its triangle was replaced.
         let around = vertices.into_iter().flat_map(|v| mesh.around(v));
         let with_ancestors = around.flat_map(|(t, _)| revision.ancestors(t));
         with_ancestors
@@ -204,7 +204,7 @@ impl ContactTracker {
             .min_by(least)
     }
 
-    /// Known contacts that may have moved to where the contact is.
+    /// Returns known contacts that may have moved to the contact's position.
     fn near(&self, contact: &Contact, revision: &Revision) -> impl Iterator<Item = usize> {
         let (x, reach) = (contact.on_tissue.position.x, reach(contact, revision) * BOUND_COVER);
         let begin = self.moved.partition_point(|(at, _)| *at < x - reach);
@@ -213,8 +213,8 @@ impl ContactTracker {
         near.map(|(_, k)| *k)
     }
 
-    /// Those on a triangle that shares a vertex with the contact's, found without a walk round it. Of triangles that a cut
-    /// has taken, those only that the contact's own was cut from.
+    /// Returns those on a triangle that shares a vertex with the contact's, found without a walk round it. Of triangles
+    /// that a cut has removed, only those that the contact's own was cut from.
     fn near_about_hub(
         &self,
         contact: &Contact,
@@ -231,14 +231,14 @@ impl ContactTracker {
             *tests = tests.saturating_sub(1);
             *tests > 0
         });
-        // Of several on one triangle the first, as everywhere.
+        // The first of several on one triangle, as everywhere.
         let beside = tested.filter(move |k| is_beside(self.known[*k].at.1));
         beside
             .filter_map(move |k| self.find(self.known[k].at))
             .filter(move |k| self.may_be(*k, contact, revision))
     }
 
-    /// A known contact that is not taken, was looked for and is near enough.
+    /// Returns true for a known contact that is not taken, was searched for and is near enough.
     fn may_be(&self, k: usize, contact: &Contact, revision: &Revision) -> bool {
         let known = &self.known[k];
         let is_left = known.at.0 == contact.tissue && !known.is_taken;
@@ -255,7 +255,7 @@ impl ContactTracker {
     }
 }
 
-/// How far a contact may have come in a tick, metres.
+/// Maximum motion of a contact in a tick, metres.
 fn reach(contact: &Contact, revision: &Revision) -> f64 {
     let [a, b, c] = revision.surface.mesh().triangle(contact.on_tissue.triangle);
     let longest = a.distance(b).max(b.distance(c)).max(c.distance(a));

@@ -1,7 +1,7 @@
-//! Where a link touches a tissue: each tissue triangle that it touches, at that triangle's deepest point.
+//! Finds the contacts of a link with a tissue: each tissue triangle that it touches, at that triangle's deepest point.
 //!
-//! A search that takes longer than its tick has goes on in the next one. It then looks at the triangles of known
-//! contacts first and goes round the others by their ids, so that each has its turn.
+//! A search that takes longer than its tick continues in the next one. It then checks the triangles of known contacts
+//! first and goes round the others by their ids, so that each has its turn.
 
 use std::ops::ControlFlow;
 
@@ -20,10 +20,10 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// The share of a search's time that goes to known contacts first.
+/// Share of a search's time that goes to known contacts first.
 const KNOWN_SHARE: f64 = 0.5;
 
-/// Where a search that took longer than its tick goes on.
+/// Cursor of a search that took longer than its tick.
 #[derive(Debug)]
 pub(super) struct ContactTurn {
     known: TriangleId,
@@ -40,18 +40,18 @@ pub(super) struct ContactSearch<'a> {
     pair: &'a CollisionPair<'a>,
     link_from_scene: Pose,
     contacts: &'a mut Vec<Contact>,
-    /// Of the last tick.
+    /// Bounds of the last tick.
     depth_bounds: &'a mut DepthBounds,
     time: &'a TimeLeft<'a>,
-    /// A triangle of the link that the last contact was at. Triangles that come after each other mostly are neighbours,
-    /// and touch the link near each other.
+    /// A triangle of the link that the last contact was at. Consecutive triangles are mostly neighbours, and touch the
+    /// link near each other.
     hint: Option<TriangleId>,
-    /// Reads about open ends that are left.
+    /// Remaining reads about open ends.
     open_reads: usize,
 }
 
 impl<'a> ContactSearch<'a> {
-    /// Contacts are added to `contacts`.
+    /// Creates a search that adds contacts to `contacts`.
     pub(super) fn new(
         pair: &'a CollisionPair<'a>,
         contacts: &'a mut Vec<Contact>,
@@ -64,8 +64,8 @@ impl<'a> ContactSearch<'a> {
         ContactSearch { pair, link_from_scene, contacts, depth_bounds, time, hint, open_reads }
     }
 
-    /// Adds a contact for every tissue triangle that is inside the link or within the margin of it: at its
-    /// point deepest in the link. False when the time was over before all were found.
+    /// Adds a contact for every tissue triangle that is inside the link or within the margin of it: at its point
+    /// deepest in the link. Returns false if the time was over before all were found.
     pub(super) fn all(mut self) -> bool {
         let (pair, time, link_from_scene) = (self.pair, self.time, self.link_from_scene);
         let near = |b: &Aabb| !time.is_over() && pair.may_touch(&link_from_scene, b);
@@ -80,8 +80,8 @@ impl<'a> ContactSearch<'a> {
         !time.was_over()
     }
 
-    /// The same after a tick that had too little time for it: first at the triangles of `known` contacts, then at the
-    /// others, each from where the last tick stopped and round.
+    /// Runs [`ContactSearch::all`] after a tick that had too little time for it: first at the triangles of `known`
+    /// contacts, then at the others, each from where the last tick stopped and round.
     pub(super) fn in_turn(
         mut self,
         known: &mut ContactTracker,
@@ -93,7 +93,7 @@ impl<'a> ContactSearch<'a> {
         all_known && all_others
     }
 
-    /// In a share of the time: many known contacts must not keep new ones from being found.
+    /// Checks known contacts in a share of the time: many of them must not keep new ones from being found.
     fn known_in_turn(&mut self, known: &mut ContactTracker, turn: &mut ContactTurn) -> bool {
         let mesh = self.pair.revision.surface.mesh();
         let all = self.time;
@@ -110,7 +110,7 @@ impl<'a> ContactSearch<'a> {
             n_done += 1;
             !all.was_over()
         });
-        // One that takes all of a tick must not keep the others from their turn.
+        // A triangle that takes all of a tick must not keep the others from their turn.
         let passed = u32::from(n_done == 1 && all.was_over());
         turn.known = left.map_or(TriangleId(0), |t| TriangleId(t.0 + passed));
         left.is_none()
@@ -143,7 +143,7 @@ impl<'a> ContactSearch<'a> {
                 }
                 self.look_at(t);
                 if time.was_over() {
-                    // One that takes all of a tick must not keep the others from their turn.
+                    // A triangle that takes all of a tick must not keep the others from their turn.
                     let passed = u32::from(n_done == 0);
                     cursor.next = TriangleId(t.0 + passed);
                     return false;
@@ -161,7 +161,7 @@ impl<'a> ContactSearch<'a> {
         }
     }
 
-    /// One triangle.
+    /// Checks one triangle.
     pub(super) fn look_at(&mut self, t: TriangleId) {
         let ContactSearch { pair, time, hint, .. } = *self;
         let triangle = pair.revision.surface.mesh().triangle(t);
@@ -181,14 +181,14 @@ impl<'a> ContactSearch<'a> {
 }
 
 impl CollisionPair<'_> {
-    /// False only when nothing in a box of the scene touches the link.
+    /// Returns false only if nothing in a box of the scene touches the link.
     fn may_touch(&self, link_from_scene: &Pose, b: &Aabb) -> bool {
         // About an open end the side changes without a triangle, so that no distance rules a box out.
         self.link.may_be_near(link_from_scene, b, self.margin)
             || self.link.is_open_near(link_from_scene.point(b.centre()), 0.5 * b.diagonal())
     }
 
-    /// The contact of a tissue triangle, given in link frame, at its deepest point, unless that is too far.
+    /// Returns the contact of a tissue triangle, given in link frame, at its deepest point, unless that is too far.
     fn contact_at(
         &self,
         t: TriangleId,

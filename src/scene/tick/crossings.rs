@@ -13,56 +13,56 @@ use crate::time_left::{TimeLeft, note_step};
 /// Two triangles with a point in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrianglePair {
-    /// `None` for two links.
+    /// Tissue of the first triangle; `None` for two links.
     pub tissue: Option<TissueId>,
-    /// Of the tissue, or of the other link.
+    /// Triangle of the tissue, or of the other link.
     pub triangle: TriangleId,
-    /// Of the link.
+    /// Triangle of the link.
     pub link_triangle: TriangleId,
-    /// Scene frame; the first triangle is `triangle`.
+    /// Segment in scene frame; the first triangle is `triangle`.
     pub crossing: Crossing,
 }
 
-/// Pairs ordered by tissue, its triangle and the link's: the first ones, and how many there are.
+/// Pairs ordered by tissue, its triangle and the link's: the first ones, and the number of all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrianglePairs {
-    /// At most as many as were asked for.
+    /// The first pairs, at most as many as were requested.
     pub given: Vec<TrianglePair>,
-    /// Those not given included.
+    /// Number of all pairs, including those not given.
     pub total: usize,
 }
 
-/// Two links and where they cross.
+/// Two links and their crossing triangles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkPairs {
-    /// The tool and the number of the link.
+    /// Tool and index of the link.
     pub link: (ToolId, usize),
-    /// Of the same tool, a later link.
+    /// A later link of the same tool.
     pub other: (ToolId, usize),
-    /// Whose `triangle` is the other link's.
+    /// Pairs whose `triangle` is the other link's.
     pub pairs: TrianglePairs,
 }
 
-/// A pair before its segment is computed: place of the tissue, its triangle, the link's.
+/// A pair before its segment is computed: index of the tissue, its triangle, the link's.
 pub(super) type FoundPair = (usize, TriangleId, TriangleId);
 
-/// Pairs of one link that are found without more room being taken.
+/// Pairs of one link that are found without allocating more memory.
 pub(super) const FOUND_ROOM: usize = 4 * PAIRS_MAX;
 
-/// The share of the time that goes to the search for pairs; the rest is for the segments of those that are given.
+/// Share of the time for the search for pairs; the rest is for the segments of those that are given.
 const SEARCH_SHARE: f64 = 0.6;
 
-/// A link at its place, scene frame from link frame.
+/// A link with its pose, scene frame from link frame.
 pub(super) type PlacedLink<'a> = (&'a Link, Pose);
 
 impl TrianglePairs {
-    /// None yet, with room for as many as may be given.
+    /// Creates an empty list with capacity for the pairs that may be given.
     pub(super) fn with_room(max_pairs: usize) -> TrianglePairs {
         TrianglePairs { given: Vec::with_capacity(max_pairs.min(PAIRS_MAX)), total: 0 }
     }
 
-    /// The pairs of all tissues with a link, exactly those of brute force on its placed vertices. False when the
-    /// time was over before all were found and given. `found`: room to work in.
+    /// Finds the pairs of all tissues with a link, exactly those of brute force on its placed vertices. Returns false
+    /// if the time was over before all were found and given. `found`: buffer to work in.
     pub(super) fn find(
         &mut self,
         tissues: &[(TissueId, RevisionGuard)],
@@ -71,8 +71,8 @@ impl TrianglePairs {
         found: &mut Vec<FoundPair>,
         time: &TimeLeft,
     ) -> bool {
-        // The index is pruned by the link's placed tree, each tissue triangle then goes down that tree. Keeping the
-        // traversal between ticks was left out: a candidate visits 1.4 wide nodes of a probe, 16 of pliers.
+        // The link's placed tree prunes the index, then each tissue triangle goes down that tree. The traversal is not
+        // kept between ticks: a candidate visits 1.4 wide nodes of a probe, 16 of pliers.
         let search = time.share(SEARCH_SHARE);
         found.clear();
         for (at, (_, revision)) in tissues.iter().enumerate() {
@@ -96,7 +96,7 @@ impl TrianglePairs {
         !search.was_over() && !time.was_over()
     }
 
-    /// The pairs of two links, and whether these are all.
+    /// Finds the pairs of two links, and returns whether these are all.
     pub(super) fn find_of_links(
         &mut self,
         (link, scene_from_link): PlacedLink,
@@ -125,7 +125,7 @@ impl TrianglePairs {
         !search.was_over() && !time.was_over()
     }
 
-    /// Segments are computed only for those that are given.
+    /// Takes the pairs; segments are computed only for those that are given.
     fn take(
         &mut self,
         found: &mut [FoundPair],
@@ -142,13 +142,13 @@ impl TrianglePairs {
         self.given.extend(in_time.inspect(|_| note_step()).map(pair));
     }
 
-    /// Nothing was looked for.
+    /// Clears the pairs: no search was made.
     pub(super) fn clear(&mut self) {
         self.given.clear();
         self.total = 0;
     }
 
-    /// Some were counted but not given.
+    /// Returns true if some pairs were counted but not given.
     pub fn is_truncated(&self) -> bool {
         self.given.len() < self.total
     }

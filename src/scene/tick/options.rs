@@ -1,35 +1,35 @@
-//! What a session is told: once which answers it gives, and with each tick where its tools are.
+//! Options of a session, given once, and the poses of its tools, given with each tick.
 
 use crate::geometry::Pose;
 use crate::scene::{Tool, ToolId};
 
-/// What a tick reports.
+/// Contents of a tick's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TickOptions {
-    /// Farther than this only a lower bound is given, metres.
+    /// Distance beyond which only a lower bound is answered, metres.
     pub max_distance_m: f64,
-    /// A surface this near counts as a contact, metres.
+    /// Distance within which a surface counts as a contact, metres.
     pub contact_margin_m: f64,
-    /// The deepest contacts given for each link.
+    /// Maximum contacts answered for each link; the deepest are kept.
     pub max_contacts: usize,
-    /// Whether contacts are looked for.
+    /// Searches for contacts.
     pub contacts: bool,
-    /// Whether probes are answered.
+    /// Answers probes.
     pub probes: bool,
-    /// Whether the motion since the last answered pose is tested too.
+    /// Also tests the motion since the last answered pose.
     pub sweep: bool,
-    /// Whether triangles of tissues and links that cross are given.
+    /// Answers triangles of tissues and links that cross.
     pub triangle_pairs: bool,
-    /// Whether triangles of two links that cross are given.
+    /// Answers triangles of two links that cross.
     pub link_pairs: bool,
-    /// The pairs given for each link, and for all two links together.
+    /// Maximum pairs answered for each link, and for all pairs of links together.
     pub max_pairs: usize,
-    /// A tissue older than this sets the stale flag, nanoseconds.
+    /// Age from which a tissue sets the stale flag, nanoseconds.
     pub stale_after_ns: Option<u64>,
 }
 
 impl TickOptions {
-    /// The same, but for all that is not a distance.
+    /// Returns these options with distances only.
     pub(crate) fn distances_alone(&self) -> TickOptions {
         TickOptions {
             contacts: false,
@@ -60,20 +60,20 @@ impl Default for TickOptions {
     }
 }
 
-/// Where a tool is.
+/// Pose of a tool and its links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolPose {
-    /// Which tool.
+    /// The posed tool.
     pub tool: ToolId,
     /// Scene frame from tool frame.
     pub scene_from_tool: Pose,
     /// Tool frame from link frame, one for each link; empty: all at rest.
     pub tool_from_link: Vec<Pose>,
-    /// The tool was put here, it did not move here.
+    /// True if the tool was teleported here instead of moving here.
     pub teleport: bool,
 }
 
-/// Where a link of a tool is in the scene.
+/// Returns the pose of a tool's link, scene frame from link frame.
 pub fn scene_from_link(tool: &Tool, link: usize, pose: &ToolPose) -> Pose {
     debug_assert!(link < tool.links.len(), "link {link} of {}", tool.links.len());
     let tool_from_link = pose.tool_from_link.get(link).unwrap_or(&tool.links[link].rest);

@@ -1,8 +1,8 @@
-//! How far a link and a tissue are apart, or how deep one is in the other.
+//! Distance between a link and a tissue, or the depth of one in the other.
 //!
 //! The answer is the deepest point of either inside the other, else the closest points of the two surfaces. Surfaces
-//! that do not cross leave little to decide: each body of the link is inside as a whole or not at all, so that one
-//! vertex of it tells. Only through an open end may a part of it have come in without crossing anything.
+//! that do not cross leave little to decide: each body of the link is inside as a whole or not at all, so that one of
+//! its vertices decides. Only through an open end may a part of it have come in without crossing anything.
 
 use std::cell::Cell;
 
@@ -19,25 +19,25 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// Questions that a look at a glance may ask of the time: a thousand steps of a search for what is nearest.
+/// Maximum checks of the time in a glance: a thousand steps of a search for the nearest point.
 const GLANCE: u64 = 64;
 
-/// What was closest or deepest last time: changes the work of the next search, never its answer.
+/// Last closest or deepest result: changes the work of the next search, never its answer.
 #[derive(Debug)]
 pub(super) struct PairMemory {
     near: NearList,
     deepest_vertex: Option<u32>,
     samples: DistanceSamples,
-    /// A vertex of the link that was not looked at may be as deep as this now, metres.
+    /// Bound of the depth of a link's vertex that was not checked, metres.
     depth_max: Option<f64>,
-    /// How near the two surfaces are, metres; infinite where they are farther apart than was looked for.
+    /// Distance of the two surfaces, metres; infinite if they are farther apart than was searched.
     pub(super) apart_m: f64,
-    /// Where a search for contacts that took longer than its tick goes on.
+    /// Cursor of a search for contacts that took longer than its tick.
     pub(super) contact_turn: ContactTurn,
 }
 
 impl PairMemory {
-    /// Knows nothing.
+    /// Creates an empty memory.
     pub(super) fn new() -> PairMemory {
         PairMemory {
             near: NearList::new(),
@@ -49,15 +49,16 @@ impl PairMemory {
         }
     }
 
-    /// A vertex of the link that was not looked at may be as deep as this in the tissue, metres.
+    /// Bound of the depth in the tissue of a link's vertex that was not checked, metres.
     pub(super) fn depth_max(&self) -> Option<f64> {
         self.depth_max
     }
 }
 
 impl CollisionPair<'_> {
-    /// The closest points of link and tissue within `max_distance` metres, given the contacts: the deepest
-    /// point of either inside the other, else the closest points of the two surfaces. Without time what is seen at a glance.
+    /// Returns the closest points of link and tissue within `max_distance` metres, given the contacts: the deepest
+    /// point of either inside the other, else the closest points of the two surfaces. Without time, the result of a
+    /// glance.
     pub(super) fn closest(
         &self,
         contacts: &[Contact],
@@ -92,8 +93,8 @@ impl CollisionPair<'_> {
             return Some(in_tissue.filter(|v| v.by_depth(&in_link).is_lt()).unwrap_or(in_link));
         }
         let reach = deepest.map_or(max_distance, |c| c.signed_distance_m.min(max_distance));
-        // The nearest contact may be in reach when by rounding its triangle is not. It knows its place's side of the link
-        // alone.
+        // The nearest contact may be in reach when by rounding its triangle is not. Its certainty is that of the link's
+        // side alone.
         let with_both = |c: Contact| {
             let (p, nearest) = (c.on_tool.position, c.on_tissue.triangle);
             let of_tissue = self.organ.certainty_about(p, nearest, time);
@@ -105,8 +106,8 @@ impl CollisionPair<'_> {
             memory.apart_m = apart.map_or(f64::INFINITY, |apart| apart.signed_distance_m);
             return apart;
         }
-        // Surfaces that cross may do so at triangles that are as good as beside each other, and of a vertex that as good as
-        // touches nobody can say whether its body is inside.
+        // Surfaces that cross may do so at triangles that are nearly beside each other, and for a vertex that nearly
+        // touches it is undecidable if its body is inside.
         let touching_m = touching_m(self.link, &self.scene_from_link);
         let crosses = apart.is_some_and(|a| a.signed_distance_m <= touching_m);
         if crosses || self.has_come_in(memory.deepest_vertex, time) {
@@ -115,8 +116,8 @@ impl CollisionPair<'_> {
         apart
     }
 
-    /// The vertex of the link that is deepest in a divided organ, if any is deeper than `depth_m` metres, which the
-    /// contacts of the parts are. `apart_m`: the surfaces of link and parts are so near to each other.
+    /// Returns the vertex of the link that is deepest in a divided organ, if any is deeper than `depth_m` metres, the
+    /// depth of the contacts of the parts. `apart_m`: distance of the surfaces of link and parts.
     pub(super) fn deepest_in_organ(
         &self,
         depth_m: f64,
@@ -132,8 +133,8 @@ impl CollisionPair<'_> {
         may_be_in.then(|| self.deepest_vertex(depth_m, memory, time)).flatten()
     }
 
-    /// For a tick without time: the pair of triangles that was closest last, or one vertex of the link if that is
-    /// inside the tissue, the one that was deepest last, if so few steps tell. Takes some microseconds.
+    /// Answers for a tick without time: the pair of triangles that was closest last, or one vertex of the link if that
+    /// is inside the tissue, the one that was deepest last, if so few steps decide. Takes some microseconds.
     fn at_a_glance(
         &self,
         max_distance: f64,
@@ -150,16 +151,16 @@ impl CollisionPair<'_> {
         inside.map(|inside| self.contact_of_vertex(&inside)).or(apart)
     }
 
-    /// Whether a link that crosses nothing is inside the tissue: one of its bodies, or a tip that came in through an
-    /// open end. `last`: the vertex that was deepest last.
+    /// Returns true if a link that crosses nothing is inside the tissue: one of its bodies, or a tip that came in
+    /// through an open end. `last`: the vertex that was deepest last.
     fn has_come_in(&self, last: Option<u32>, time: &TimeLeft) -> bool {
         // A link may have as many bodies as triangles.
         let bodies = self.link.vertex_of_each_body().take_while(|_| !time.is_over_now());
         if self.first_inside(bodies, time).is_some() {
             return true;
         }
-        // Far from any open end the first vertices have told. Near one the tips may be on the other side than they; the
-        // rest of the link is searched only when one of them is inside.
+        // Far from any open end the first vertices have decided. Near one the tips may be on the other side; the rest
+        // of the link is searched only if one of them is inside.
         let bounds = self.link_bounds();
         let is_open = || self.organ.is_open_near(bounds.centre(), 0.5 * bounds.diagonal());
         let tips = self.link.extremes.iter().copied().chain(last);
@@ -167,7 +168,7 @@ impl CollisionPair<'_> {
         !is_closed && is_open() && self.first_inside(tips, time).is_some()
     }
 
-    /// The closest points of the two surfaces, sign aside.
+    /// Returns the closest points of the two surfaces, sign aside.
     fn apart(
         &self,
         max_distance: f64,
@@ -190,7 +191,7 @@ impl CollisionPair<'_> {
         found.map(|found| self.contact_of_closest(&found, time))
     }
 
-    /// The vertex of the link that is deepest in the tissue, if any is deeper than `at_least` metres.
+    /// Returns the vertex of the link that is deepest in the tissue, if any is deeper than `at_least` metres.
     fn deepest_vertex(
         &self,
         at_least: f64,

@@ -1,9 +1,9 @@
-//! The point of a tissue triangle that is deepest in a link, or nearest to it.
+//! Finds the point of a tissue triangle that is deepest in a link, or nearest to it.
 //!
-//! Three ways lead there, the cheap one first. Where the last tick's depth bound still holds, the last deepest point is
-//! walked down to the new one. Where the triangle is outside, the link's box tree gives its nearest point. Otherwise
-//! branch and bound on the link's field finds the deepest point. The field decides where that is; how deep it is, and
-//! which way is out, the link's exact surface says, once for each contact.
+//! Three methods find the point, the cheapest first. If the last tick's depth bound still holds, a descent leads from
+//! the last deepest point to the new one. If the triangle is outside, the link's box tree gives its nearest point.
+//! Otherwise branch and bound on the link's field finds the deepest point. The field decides where that point is; the
+//! link's exact surface gives its depth and the way out, once for each contact.
 
 use std::{cell::RefCell, cmp::Ordering, collections::BinaryHeap};
 
@@ -29,70 +29,70 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// The deepest point of a triangle, as far as it was looked for.
+/// The deepest point of a triangle, as far as it was searched.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DeepestPoint {
     /// Weights of the triangle's vertices.
     pub(super) barycentric: DVec3,
-    /// The link's distance there.
+    /// Distance of the link at the point.
     pub(super) reading: Reading,
-    /// No point of the triangle is deeper than this, metres.
+    /// Bound: no point of the triangle is deeper than this, metres.
     lower: f64,
 }
 
 /// A part of the triangle that may hold a deeper point than the best.
 #[derive(Clone, Copy)]
 struct Part {
-    /// As weights.
+    /// Corners as weights of the triangle's vertices.
     corners: [DVec3; 3],
-    /// From its middle to a corner, metres.
+    /// Distance from its middle to a corner, metres.
     radius: f64,
-    /// Nothing in it is deeper than this, metres.
+    /// Bound: no point of the part is deeper than this, metres.
     lower: f64,
-    /// Link triangles that are nearest somewhere about it.
+    /// Link triangles that are nearest somewhere about the part.
     near: [Option<TriangleId>; 2],
 }
 
 /// A depth bound serves while some point may be deeper than the best by no more than this, in tolerances of the field.
 /// A search leaves one, so that its bound is good for another tolerance of motion.
 pub(super) const LOOSENESS: f64 = 2.0;
-/// A triangle beyond the margin is shown to be so for this many times the motion that its last bound stood, or
-/// for so many tolerances when there was none.
+/// A triangle beyond the margin is shown to stay beyond it for this many times the motion that its last bound stood, or
+/// for this many tolerances if there was none.
 const AHEAD: f64 = 4.0;
-/// Points at which a search reads the field at most; each adds three parts to those that wait.
+/// Maximum points at which a search reads the field; each adds three parts to those that wait.
 const READS_MAX: usize = 1024;
-/// Points at which the link is read for one triangle about an open end, beside a search by distance; for all triangles
-/// of a tissue that is [`OPEN_READS`]. Exact to the tolerance would be some hundred for each: a tick of the pliers at a
-/// hole of 0.4 mm took 1.1 ms instead of 0.25.
+/// Maximum points at which the link is read for one triangle about an open end, besides a search by distance; for all
+/// triangles of a tissue that is [`OPEN_READS`]. Exact to the tolerance would be some hundred for each: a tick of the
+/// pliers at a hole of 0.4 mm took 1.1 ms instead of 0.25.
 const OPEN_READS_MAX: usize = 48;
-/// As many for all triangles of a tissue.
+/// Maximum such points for all triangles of a tissue.
 pub(super) const OPEN_READS: usize = 192;
-/// What is shown outside about an open end is shown for this much motion, in tolerances of the field: sides that hold
-/// farther take more reads, and hold for more ticks. Searched anew in every tick, a probe at rest took 172 us instead of
-/// 75, for it has a hole of 16 edges at its tip.
+/// Motion, in tolerances of the field, for which a point shown outside about an open end is shown so: sides that hold
+/// farther take more reads, and hold for more ticks. Searched again in every tick, a probe at rest took 172 us instead
+/// of 75, for it has a hole of 16 edges at its tip.
 const OPEN_SLACK: f64 = 2.0;
-/// Parts that wait at most.
+/// Maximum parts that wait.
 const PARTS_MAX: usize = 3 * READS_MAX + 13;
-/// Reads of a descent from the best point, those of them that may find nothing deeper in a row, and the first
-/// step in tolerances.
+/// Maximum reads of a descent from the best point, of those that find nothing deeper in a row, and the first step in
+/// tolerances.
 const DESCENT_READS_MAX: usize = 8;
 const VAIN_READS_MAX: usize = 2;
 const FIRST_STEP: f64 = 2.0;
-/// A triangle is clipped to the link when it is larger than so many times the link's diagonal. Of a smaller one few
-/// parts are beside the link.
+/// A triangle larger than this multiple of the link's diagonal is clipped to the link. Of a smaller one few parts are
+/// beside the link.
 const LARGE: f64 = 4.0;
-/// Depths that differ by less are level, in tolerances.
+/// Difference below which depths are level, in tolerances.
 const LEVEL: f64 = 0.01;
 
 /// A tissue triangle that may touch a link.
 #[derive(Clone, Copy)]
 struct TissueTriangle<'a> {
     link: &'a Link,
-    /// In link frame.
+    /// Corners in link frame.
     triangle: &'a [DVec3; 3],
-    /// What is farther is not wanted, metres.
+    /// Distance beyond which points are not wanted, metres.
     margin: f64,
-    /// The link has an open end about it.
+    /// True if the link has an open end about it.
     is_open: bool,
     /// A triangle of the link that is likely near.
     hint: Option<TriangleId>,
@@ -105,20 +105,20 @@ thread_local! {
         RefCell::new(BinaryHeap::with_capacity(PARTS_MAX));
 }
 
-/// What a search says of a triangle.
+/// Result of searching a triangle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchedTriangle {
-    /// The deepest point with the link's exact distance there; `None` when nothing within the margin was found.
+    /// The deepest point with the link's exact distance there; `None` if nothing within the margin was found.
     pub(super) found: Option<DeepestPoint>,
-    /// For the next tick.
+    /// Bound for the next tick.
     pub(super) bound: DepthBound,
-    /// No point of the triangle is deeper than this, metres; `None` when none is deeper than the one found by more
+    /// Bound: no point of the triangle is deeper than this, metres; `None` if none is deeper than the one found by more
     /// than [`LOOSENESS`] tolerances of the field, or none is within the margin.
     pub(super) depth_max: Option<f64>,
 }
 
-/// The deepest point of `triangle` (link frame), if any is within `margin`. `known`: the last tick's bound. `hint`: a
-/// triangle of the link that is likely near. `open_reads`: reads of the link that may still be spent about open ends.
+/// Finds the deepest point of `triangle` (link frame) within `margin`. `known`: the last tick's bound. `hint`: a link
+/// triangle that is likely near. `open_reads`: reads of the link that may still be spent about open ends.
 pub(super) fn deepest_point(
     link: &Link,
     triangle: &[DVec3; 3],
@@ -152,23 +152,23 @@ pub(super) fn deepest_point(
         });
         bound.open = Some(open);
         if let Some(best) = found {
-            // The next tick's descent begins here, which may be deeper than what distance led to.
+            // The next tick's descent begins here, which may be deeper than the point that distance led to.
             bound.barycentric = best.barycentric;
         }
     }
-    // Without time to find out its exact distance it is no contact.
+    // A point without time to find its exact distance is no contact.
     found = found.filter(|best| best.reading.exact.is_some());
     if cfg!(debug_assertions) {
         found.iter().for_each(DeepestPoint::assert_sound);
     }
-    // What was not found is at the margin or beyond, or not there.
+    // A point that was not found is at the margin or beyond, or does not exist.
     let told = found.map_or(margin.min(0.0), |best| best.reading.value.min(0.0));
     let is_loose = lower < told - LOOSENESS * link.field.tolerance() * BOUND_COVER;
     SearchedTriangle { found, bound, depth_max: is_loose.then_some(-lower) }
 }
 
 impl TissueTriangle<'_> {
-    /// [`deepest_point`], as far as distance tells.
+    /// Runs [`deepest_point`], as far as distance decides.
     fn by_distance(&self, known: Option<&DepthBound>) -> (Option<DeepestPoint>, DepthBound) {
         let TissueTriangle { link, triangle, margin, .. } = *self;
         let search = |start| WAITING.with_borrow_mut(|waiting| self.search(start, waiting));
@@ -182,7 +182,7 @@ impl TissueTriangle<'_> {
             upper <= margin && lower >= upper - LOOSENESS * link.field.tolerance()
         };
         // Most triangles within the margin are beside the link. While the bound says that all of such a triangle is
-        // outside, one link triangle and the exact distance at its closest point may do, without the field.
+        // outside, one link triangle and the exact distance at its closest point may suffice, without the field.
         let beside = known.near.filter(|_| lower > 0.0).and_then(|t| self.beside(t));
         if let Some(found) = beside.filter(serves) {
             let best = self.exactly(DeepestPoint { lower, ..found }, known.near);
@@ -200,8 +200,8 @@ impl TissueTriangle<'_> {
                 return answer;
             }
         }
-        // A walk of a few reads finds the deepest point again where the triangle moved little; the bound says whether
-        // some other part of the triangle may now be deeper.
+        // A descent of a few reads finds the deepest point again if the triangle moved little; the bound says if some
+        // other part of the triangle may now be deeper.
         let (best, stride) = self.polished(start, known.stride);
         let best = self.exactly(best, known.near);
         if serves(&best) {
@@ -210,13 +210,13 @@ impl TissueTriangle<'_> {
         search(Some(best))
     }
 
-    /// A point with the link's exact distance there. A contact has it from here alone.
+    /// Returns a point with the link's exact distance there. Only here does a contact get its distance.
     fn exactly(&self, best: DeepestPoint, near: Option<TriangleId>) -> DeepestPoint {
         let p = at(self.triangle, best.barycentric);
         DeepestPoint { reading: self.link.refined(p, best.reading, near, self.time), ..best }
     }
 
-    /// By branch and bound. `start`: a point that is likely deep.
+    /// Searches by branch and bound. `start`: a point that is likely deep.
     fn search(
         &self,
         start: Option<DeepestPoint>,
@@ -243,9 +243,9 @@ impl TissueTriangle<'_> {
         debug_assert!(waiting.capacity() >= PARTS_MAX, "room for {}", waiting.capacity());
         best.lower = self.add_first_parts(Part { near, ..whole }, waiting);
         let mut n_reads = 0;
-        // Best first: going down where it looks deepest now would spend all reads in one flat place.
+        // Best first: going down at the deepest point so far would spend all reads in one flat place.
         while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
-            // Deeper by less than the tolerance is not worth looking for, nor is what stays beyond the margin.
+            // Points deeper by less than the tolerance, or that stay beyond the margin, are not worth a search.
             let is_wanted = |lower: f64, best: &DeepestPoint| {
                 lower <= (best.reading.upper - tolerance).min(margin)
             };
@@ -259,7 +259,7 @@ impl TissueTriangle<'_> {
                 lower = lower.max(reading.lower - radius);
                 let near = nearer_by(&reading, near);
                 if is_wanted(lower, &best) && lower < 0.0 {
-                    // Tighter than the radius where a part is long and the link's surface lies along it.
+                    // Tighter than the radius if a part is long and the link's surface lies along it.
                     lower = lower.max(link.depth_bound(&near, &corners.map(point)));
                 }
                 if is_wanted(lower, &best) {
@@ -283,7 +283,7 @@ impl TissueTriangle<'_> {
         (Some(self.exactly(best, bound.near.or(self.hint))), bound)
     }
 
-    /// A part with these corners, as weights. `lower`: of what it is a part of, `bound`: of its middle.
+    /// Returns a part with these corners, as weights. `lower`: bound of its parent, `bound`: of its middle.
     fn part(
         &self,
         corners: [DVec3; 3],
@@ -299,8 +299,8 @@ impl TissueTriangle<'_> {
         Part { corners, radius, lower: lower.max(bound - radius), near }
     }
 
-    /// Adds what is to be searched of the triangle: `whole`, or of one much larger than the link what is as near as the
-    /// margin to the link's box. Returns how near the rest is at most, metres.
+    /// Adds the parts of the triangle to search: `whole`, or, of one much larger than the link, those as near as the
+    /// margin to the link's box. Returns a lower bound of the distance of the rest, metres.
     fn add_first_parts(&self, whole: Part, waiting: &mut BinaryHeap<Part>) -> f64 {
         let TissueTriangle { link, triangle, margin, .. } = *self;
         let bounds = link.surface.bounds();
@@ -308,8 +308,8 @@ impl TissueTriangle<'_> {
             waiting.push(whole);
             return f64::INFINITY;
         }
-        // Quarters of a triangle of ten metres that is a centimetre wide are as slim as it: all reads were taken before a
-        // part was as short as the link. Halves of the longest edge get less slim, but there are as many side by side.
+        // Quarters of a triangle of ten metres that is a centimetre wide are as slim as it: all reads were taken before
+        // a part was as short as the link. Halves of the longest edge get less slim, but just as many are side by side.
         let reach = margin + link.field.tolerance();
         let (low, high) = (bounds.min.as_dvec3() - reach, bounds.max.as_dvec3() + reach);
         let mut polygon = ClippedTriangle::new(DVec3::AXES);
@@ -334,12 +334,12 @@ impl TissueTriangle<'_> {
         near
     }
 
-    /// Walks down the gradient from the best point found. `stride`: metres for each unit of slope, as the last descent
-    /// here found, and this one for the next; 0 when not known.
+    /// Descends the gradient from the best point found. `stride`: metres for each unit of slope, as the last descent
+    /// here found, and this one for the next; 0 if unknown.
     fn polished(&self, mut best: DeepestPoint, mut stride: f64) -> (DeepestPoint, f64) {
         let TissueTriangle { link, triangle, .. } = *self;
-        // Depth is known to the tolerance, but where it is flat that leaves the point, and so the normal, loose by the
-        // root of it: a hand would feel that jitter.
+        // Depth is known to the tolerance, but on a flat that leaves the point, and so the normal, loose by its root: a
+        // hand would feel that jitter.
         let [a, b, c] = *triangle;
         let normal = (b - a).cross(c - a).normalize_or_zero();
         let slope = |r: &Reading| r.gradient - normal * r.gradient.dot(normal);
@@ -372,8 +372,8 @@ impl TissueTriangle<'_> {
         (best, stride)
     }
 
-    /// The deepest of the point that was found, the triangle's nearest point to the link and its corners, if it is
-    /// within the margin.
+    /// Returns the deepest of the point that was found, the triangle's nearest point to the link and its corners, if it
+    /// is within the margin.
     fn nearest_or_corner(
         &self,
         mut found: Option<DeepestPoint>,
@@ -382,7 +382,7 @@ impl TissueTriangle<'_> {
         let TissueTriangle { link, triangle, margin, .. } = *self;
         let mesh = link.surface.mesh();
         let reach = found.map_or(margin, |best| best.reading.value / BOUND_COVER);
-        // Then a search would find nothing that is nearer.
+        // A search would then find nothing nearer.
         let is_nearest = found.is_some_and(|best| best.lower >= reach);
         let direction = found.map_or(DVec3::ZERO, |best| -best.reading.gradient);
         let mut offer = |barycentric: DVec3| {
@@ -403,9 +403,9 @@ impl TissueTriangle<'_> {
         found
     }
 
-    /// Looks on for a deeper point than `found` about an open end, where the side changes without a triangle of the link.
-    /// There a part of a triangle is no deeper than it is far from the link's surface, and not inside only where the
-    /// winding number cannot come to change in it. Returns the deepest point, and how deep any is at most.
+    /// Searches for a deeper point than `found` about an open end, where the side changes without a triangle of the
+    /// link. There a part is no deeper than its distance from the link's surface, and is certainly outside only if the
+    /// winding number cannot change in it. Returns the deepest point, and a bound of the depth of any.
     fn about_open_end(
         &self,
         found: Option<DeepestPoint>,
@@ -434,11 +434,11 @@ impl TissueTriangle<'_> {
                 let is_wanted = |lower: f64, best: &DeepestPoint| {
                     lower <= (best.reading.upper - tolerance).min(margin)
                 };
-                // The first part that is not looked into has the least bound of all that are left.
+                // The first part that is not searched has the least bound of all that are left.
                 let is_late = self.time.is_over_now();
                 is_cut_short = n_reads == OPEN_READS_MAX || *reads_left == 0;
                 if !is_wanted(lower, &best) || is_cut_short || is_late {
-                    // Cut short by the clock, it is searched anew when there is time.
+                    // A search cut short by the clock is repeated when there is time.
                     is_cut_short &= is_wanted(lower, &best) && !is_late;
                     shown = shown.min(lower);
                     break;
@@ -473,8 +473,9 @@ impl TissueTriangle<'_> {
         })
     }
 
-    /// Where a triangle that has a point outside the link is nearest to it; `None` when they cross, or the time is over
-    /// before that is known. The bound reaches as far as `reach` metres. `outside`: such a point, `near`: a link triangle near it.
+    /// Returns where a triangle with a point outside the link is nearest to it; `None` if they cross, or the time is
+    /// over before that is known. The bound reaches to `reach` metres. `outside`: such a point, `near`: a link triangle
+    /// near it.
     fn apart(
         &self,
         reach: f64,
@@ -485,12 +486,12 @@ impl TissueTriangle<'_> {
         let reach = reach.min(outside.reading.upper * BOUND_COVER);
         let guess = Guess { triangle: near, direction: -outside.reading.gradient };
         let found = link.tree.nearest(link.surface.mesh(), triangle, reach, guess, self.time);
-        // What was not looked at may be nearer, and they may cross.
+        // Triangles that were not checked may be nearer, and the two may cross.
         if self.time.was_over() {
             return None;
         }
         let Some(found) = found else {
-            // That point is no farther than it is: where it seems so by rounding, as on a vertex of the link, it is nearest.
+            // That point is no farther than it is: if rounding says so, as on a vertex of the link, it is nearest.
             let is_near = outside.reading.upper <= margin;
             let lower = if is_near { outside.reading.lower } else { reach };
             let bound = outside.bound(triangle, lower, 0.0);
@@ -503,25 +504,25 @@ impl TissueTriangle<'_> {
         Some((is_near.then(|| self.exactly(nearest, bound.near)), bound))
     }
 
-    /// Where a triangle outside the link is nearest to one of its triangles, `None` when they cross. Another triangle may be
-    /// nearer there: the distance is an upper bound, and a contact is yet to be had exactly.
+    /// Returns where a triangle outside the link is nearest to one of its triangles, `None` if they cross. Another
+    /// triangle may be nearer there: the distance is an upper bound, and a contact still needs the exact distance.
     fn beside(&self, t: TriangleId) -> Option<DeepestPoint> {
         let pair = closest_pair(self.triangle, &self.link.surface.mesh().triangle(t));
         let found = self.at_pair(t, &pair)?;
         Some(DeepestPoint { reading: Reading { exact: None, ..found.reading }, ..found })
     }
 
-    /// The closest point of a triangle outside to one of the link. About an open end the side changes off the
-    /// surface too, so it is looked up there; `None` when that point is not outside.
+    /// Returns the closest point of a triangle outside to one of the link. About an open end the side changes off the
+    /// surface too, so it is looked up there; `None` if that point is not outside.
     fn at_pair(&self, t: TriangleId, pair: &ClosestPair) -> Option<DeepestPoint> {
         let ClosestPair { on_a, barycentric_a, distance_squared, .. } = *pair;
         let away = -pair.direction()?;
         let (mesh, distance) = (self.link.surface.mesh(), distance_squared.sqrt());
         let reading = if self.is_open {
-            // At the closest point itself, to learn its side; a contact is refined at the point that its weights give.
+            // Read at the closest point itself for its side; a contact is refined at the point of its weights.
             self.link.refined(on_a, self.link.field.read(mesh, on_a), Some(t), self.time)
         } else {
-            // The point of the link once more, with the feature that it is on.
+            // Computes the point of the link again, with the feature that it is on.
             let closest = closest_point(on_a, &mesh.triangle(t));
             exact_reading(distance, away, (t, closest), 1.0)
         };
@@ -530,7 +531,7 @@ impl TissueTriangle<'_> {
     }
 }
 
-/// The triangle of a reading first, then another one known before.
+/// Returns the triangle of a reading first, then another one known before.
 fn nearer_by(reading: &Reading, known: [Option<TriangleId>; 2]) -> [Option<TriangleId>; 2] {
     match reading.exact {
         Some((t, _)) => [Some(t), known.into_iter().flatten().find(|k| *k != t)],
@@ -560,7 +561,7 @@ impl PartialEq for Part {
 impl Eq for Part {}
 
 impl DeepestPoint {
-    /// No point of the triangle with these corners is deeper than `lower` metres.
+    /// Bound: no point of the triangle with these corners is deeper than `lower` metres.
     fn bound(&self, corners: &[DVec3; 3], lower: f64, stride: f64) -> DepthBound {
         let near = self.reading.exact.map(|(t, _)| t);
         let (barycentric, open) = (self.barycentric, None);
@@ -582,7 +583,7 @@ impl DeepestPoint {
     }
 }
 
-/// A point of a triangle by its weights.
+/// Returns a point of a triangle by its weights.
 pub(super) fn at([a, b, c]: &[DVec3; 3], w: DVec3) -> DVec3 {
     *a * w.x + *b * w.y + *c * w.z
 }
@@ -591,7 +592,7 @@ fn middle(corners: &[DVec3; 3]) -> DVec3 {
     (corners[0] + corners[1] + corners[2]) / 3.0
 }
 
-/// A triangle in four.
+/// Splits a triangle in four.
 fn quarters([a, b, c]: &[DVec3; 3]) -> [[DVec3; 3]; 4] {
     let (ab, bc, ca) = ((*a + *b) * 0.5, (*b + *c) * 0.5, (*c + *a) * 0.5);
     [[*a, ab, ca], [ab, *b, bc], [ca, bc, *c], [ab, bc, ca]]

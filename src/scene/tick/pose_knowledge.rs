@@ -1,16 +1,16 @@
-//! What those who put links somewhere have found out about where they are, so that a tick need not.
+//! Hints about the poses of links, which proxy placement passes to the tick to save it work.
 
 use super::closest_pair::tie_reach;
 use crate::geometry::TriangleId;
 use crate::scene::{TissueId, ToolId};
 
-/// What is known of links where a tick finds them.
+/// Knowledge about links at their poses in a tick.
 pub(crate) trait PoseKnowledge {
-    /// The link came there on a way of its own, on which it touched nothing.
+    /// Returns true if the link came there on a way of its own, on which it touched nothing.
     fn has_met_nothing(&self, link: (ToolId, usize)) -> bool;
 
-    /// Gives every pair of triangles of a tissue and the link that are within some distance of each other, and how far
-    /// apart they are, metres. Returns that distance; `None` where it is not known.
+    /// Calls `visit` with every pair of triangles of a tissue and the link within some distance of each other, and with
+    /// the pair's distance, metres. Returns that distance; `None` if it is not known.
     fn each_near_pair(
         &self,
         link: (ToolId, usize),
@@ -19,7 +19,7 @@ pub(crate) trait PoseKnowledge {
     ) -> Option<f64>;
 }
 
-/// Nothing is known.
+/// No knowledge.
 pub(crate) struct NothingKnown;
 
 impl PoseKnowledge for NothingKnown {
@@ -43,11 +43,12 @@ pub(super) struct ClosestCandidates {
     n: usize,
 }
 
-/// With more that are equally near a search is as fast.
+/// Maximum candidates: with more that are equally near a search is as fast.
 const CANDIDATES_MAX: usize = 32;
 
 impl ClosestCandidates {
-    /// `None` where they are not known, or the surfaces are nearer than `touching_m` metres, which rounding may part.
+    /// Returns `None` if the pairs are unknown, or the surfaces are nearer than `touching_m` metres, which rounding may
+    /// part.
     pub(super) fn of(
         known: &dyn PoseKnowledge,
         link: (ToolId, usize),
@@ -57,7 +58,7 @@ impl ClosestCandidates {
         let mut least = f64::INFINITY;
         let mut note = |_, distance_m: f64| least = least.min(distance_m);
         let within = known.each_near_pair(link, tissue, &mut note)?;
-        // Others have carried the triangles into the link's frame too: what they call nearest may seem this much farther.
+        // Other code has transformed the triangles into the link's frame too: its nearest may seem this much farther.
         let reach = tie_reach(least + touching_m) + touching_m;
         if least <= touching_m || reach > within {
             return None;
@@ -76,7 +77,7 @@ impl ClosestCandidates {
         Some(candidates)
     }
 
-    /// Ascending.
+    /// Returns the pairs, ascending.
     pub(super) fn pairs(&self) -> &[(TriangleId, TriangleId)] {
         &self.pairs[..self.n]
     }

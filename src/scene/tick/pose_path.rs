@@ -1,29 +1,29 @@
-//! The poses that a link went through since it was last swept up to where it was.
+//! The poses of a link from where it was last swept to its newest pose.
 //!
 //! The path begins where the sweep has come to, and every tick adds a waypoint, answered or coalesced. Between two
-//! waypoints a link turns and moves evenly. A long path drops waypoints and remembers how far off the link may have
-//! been.
+//! waypoints a link turns and moves evenly. A long path drops waypoints and stores a bound of how far off the link may
+//! have been.
 
 use glam::{DMat3, DQuat};
 
 use crate::geometry::Pose;
 use crate::scene::Link;
 
-/// Waypoints kept of a path. When there are more only every second one is kept, then every fourth and so on, and
-/// the path is as much thicker as the others were off it.
+/// Maximum waypoints of a path. If there are more, only every second one is kept, then every fourth and so on, and the
+/// path gets as much thicker as the others were off it.
 const WAYPOINTS_MAX: usize = 64;
 
-/// From where the sweep has come to, to the newest pose. Empty before the first tick.
+/// Path from where the sweep has come to, to the newest pose. Empty before the first tick.
 #[derive(Debug)]
 pub(super) struct PosePath {
     waypoints: Vec<Waypoint>,
-    /// The tick at time 0: that of the last answer that was swept, or at which the link was put somewhere.
+    /// Tick at time 0: that of the last answer that was swept, or at which the link was teleported.
     origin: u64,
     /// Ticks between waypoints; the last one may be nearer.
     stride: u64,
 }
 
-/// Where a link was in a tick.
+/// Pose of a link in a tick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waypoint {
     pub(super) scene_from_link: Pose,
@@ -31,11 +31,11 @@ pub(super) struct Waypoint {
     pub(super) tick: u64,
     /// The session's [`travel`](super::tissue_log::TissueLog::travel_m) then or before, metres.
     pub(super) travel_m: f64,
-    /// No tissue was nearer then than this, metres; minus infinity when nobody looked.
+    /// Bound: no tissue was nearer then than this, metres; minus infinity if it was not measured.
     pub(super) clearance_m: f64,
-    /// The link was put here: it was nowhere between the waypoint before and this one.
+    /// The link was teleported here: it was nowhere between the waypoint before and this one.
     pub(super) put: bool,
-    /// How far a point of the link was from the even motion from the waypoint before to this one, metres.
+    /// Greatest distance of a point of the link from the even motion from the waypoint before to this one, metres.
     pub(super) slack_m: f64,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct Waypoint {
 pub(super) struct PathSegment {
     pub(super) from: Pose,
     pub(super) to: Pose,
-    /// The part's start and end, 0 to 1 over the whole path.
+    /// Start and end of the part, 0 to 1 over the whole path.
     pub(super) times: (f64, f64),
-    /// How far a point of the link may have been off it, metres.
+    /// Greatest distance of a point of the link from the part, metres.
     pub(super) slack_m: f64,
 }
 
@@ -55,14 +55,15 @@ impl PosePath {
         PosePath { waypoints: Vec::with_capacity(WAYPOINTS_MAX), origin: 0, stride: 1 }
     }
 
-    /// The path is only this waypoint.
+    /// Restarts the path with only this waypoint.
     pub(super) fn start(&mut self, at: Waypoint) {
         self.waypoints.clear();
         self.waypoints.push(at);
         (self.origin, self.stride) = (at.tick, 1);
     }
 
-    /// The link moves on to a waypoint. `negligible_m`: one so little off the even motion may be dropped at once.
+    /// Moves the link on to a waypoint. `negligible_m`: a waypoint so little off the even motion may be dropped at
+    /// once.
     pub(super) fn push(&mut self, link: &Link, next: Waypoint, negligible_m: f64) {
         if self.waypoints.len() == WAYPOINTS_MAX {
             self.thin(link);
@@ -78,7 +79,7 @@ impl PosePath {
             let is_on_time = last.tick - before.tick < self.stride;
             let is_negligible = slack_m <= negligible_m && !last.put && !next.put;
             if is_negligible || is_on_time && !last.parts(&next) {
-                // The last waypoint is not due to be kept: the new one takes its place.
+                // The last waypoint is not due to be kept: the new one replaces it.
                 self.waypoints.pop();
                 return self.waypoints.push(Waypoint { slack_m, ..next });
             }
@@ -87,12 +88,12 @@ impl PosePath {
     }
 
     fn thin(&mut self, link: &Link) {
-        // A path of 64 ticks is far behind: it is then tested coarsely and as thick as what was dropped, and still
-        // misses nothing.
+        // A path of 64 ticks is far behind: it is then tested coarsely, as thick as the dropped waypoints were off it,
+        // and still misses nothing.
         let w = &mut self.waypoints;
         let last = w.len() - 1;
-        // With a motion on one side and a leap on the other, a waypoint says which is which. Where all say so, as after
-        // a teleport in every second tick, half of the leaps are swept: a contact too many, none too few.
+        // With a motion on one side and a leap on the other, a waypoint says which is which. If all do, as after a
+        // teleport in every second tick, half of the leaps are swept: this may add contacts, but misses none.
         let is_dropped = |w: &[Waypoint], i: usize| !w[i].parts(&w[i + 1]);
         let has_to_sweep_leaps = !(2..last).step_by(2).any(|i| is_dropped(w, i));
         let mut dropped = [false; WAYPOINTS_MAX];
@@ -105,7 +106,7 @@ impl PosePath {
             w[i + 1].slack_m = w[i].slack_m.max(w[i + 1].slack_m) + off;
             w[i + 1].put &= w[i].put;
         }
-        // Where leaps keep most waypoints the others need not get coarser.
+        // If leaps keep most waypoints, the others need not get coarser.
         if 4 * dropped.iter().filter(|is| **is).count() >= WAYPOINTS_MAX {
             self.stride = self.stride.saturating_mul(2);
         }
@@ -113,45 +114,45 @@ impl PosePath {
         self.waypoints.retain(|_| at.next().is_some_and(|i| !dropped[i]));
     }
 
-    /// What is known of the newest waypoint, now that its tick is answered.
+    /// Stores what is known of the newest waypoint, once its tick is answered.
     pub(super) fn note_end(&mut self, travel_m: f64, clearance_m: f64) {
         let end = self.waypoints.last_mut().expect("a tick has a pose");
         (end.travel_m, end.clearance_m) = (travel_m, clearance_m);
     }
 
-    /// Where the path begins; `None` before the first tick.
+    /// Returns the start of the path; `None` before the first tick.
     pub(super) fn front(&self) -> Option<&Waypoint> {
         self.waypoints.first()
     }
 
-    /// There is a pose to come from.
+    /// Returns true if there is an earlier pose.
     pub(super) fn has_moved(&self) -> bool {
         self.waypoints.len() > 1
     }
 
-    /// The first segment has been swept: the path begins at its end.
+    /// Drops the first segment, which has been swept: the path begins at its end.
     pub(super) fn pass_front(&mut self) {
         self.waypoints.remove(0);
         debug_assert!(!self.waypoints.is_empty(), "a path ends somewhere");
     }
 
-    /// Nothing of it has been passed.
+    /// Returns true if no segment has been dropped as swept.
     pub(super) fn is_whole(&self) -> bool {
         self.front().is_some_and(|front| front.tick == self.origin)
     }
 
-    /// The newest waypoint was put there.
+    /// Returns true if the newest waypoint was teleported there.
     pub(super) fn ends_put(&self) -> bool {
         self.waypoints.last().is_some_and(|end| end.put)
     }
 
-    /// The first part and where it begins; no part where the link was put at its end.
+    /// Returns the first part and its start; no part if the link was teleported to its end.
     pub(super) fn first_segment(&self) -> Option<(Waypoint, Option<PathSegment>)> {
         let (front, to) = (self.waypoints.first()?, self.waypoints.get(1)?);
         Some((*front, self.segments().next().filter(|_| !to.put)))
     }
 
-    /// The parts between waypoints; each tick takes as long as the others.
+    /// Returns the parts between waypoints; each tick takes as long as the others.
     pub(super) fn segments(&self) -> impl Iterator<Item = PathSegment> + '_ {
         debug_assert!(self.waypoints.windows(2).all(|w| w[0].tick < w[1].tick), "{:?}", self);
         let end = self.waypoints.last().map_or(0, |last| last.tick);
@@ -165,7 +166,7 @@ impl PosePath {
         })
     }
 
-    /// No point of the link was ever farther than this from where it began, metres.
+    /// Upper bound of the distance of any point of the link from where it began, metres.
     pub(super) fn displacement_max(&self, link: &Link) -> f64 {
         let slack = self.segments().map(|s| s.slack_m).fold(0.0, f64::max);
         self.segments().map(|s| s.displacement_max(link)).sum::<f64>() + slack
@@ -173,43 +174,43 @@ impl PosePath {
 }
 
 impl Waypoint {
-    /// The link moved here and was put at the next one, or the other way round.
+    /// Returns true if the link moved here and was teleported to the next one, or the other way round.
     fn parts(&self, next: &Waypoint) -> bool {
         self.put != next.put
     }
 }
 
 impl PathSegment {
-    /// No point of the link is ever farther than this from where it began, metres: along its chord, and off it.
+    /// Upper bound of the distance of any point of the link from where it began, metres: along its chord, and off it.
     pub(super) fn displacement_max(&self, link: &Link) -> f64 {
-        // To rounding a turn by nothing is one: a link at rest would be swept again and again.
+        // Rounding makes a turn by nothing a small turn: a link at rest would be swept again and again.
         if self.from == self.to {
             return 0.0;
         }
         link.displacement(&self.from, &self.to) + self.chord_error(link)
     }
 
-    /// How far a point of the link is at most from the straight line between its two places: an eighth of
+    /// Upper bound of the distance of a point of the link from the straight line between its two places: an eighth of
     /// its acceleration, angle squared times radius.
     fn chord_error(&self, link: &Link) -> f64 {
         // The error of linear interpolation over a unit of time: |acceleration| / 8.
         self.angle().powi(2) * link.radius() / 8.0
     }
 
-    /// Radians.
+    /// Rotation angle, radians.
     pub(super) fn angle(&self) -> f64 {
-        // atan2 is exact for small angles, where acos of the scalar part loses half the digits.
+        // atan2 is exact for small angles, but acos of the scalar part loses half the digits.
         let turn = DQuat::from_mat3(&(self.to.rotation * self.from.rotation.transpose()));
         2.0 * turn.xyz().length().atan2(turn.w.abs())
     }
 
-    /// Split in `n` parts, turning and moving evenly.
+    /// Splits the segment in `n` parts, turning and moving evenly.
     pub(super) fn split(self, n: usize) -> impl Iterator<Item = PathSegment> {
         let at = move |i: usize| i as f64 / n as f64;
         (0..n).map(move |i| self.part(at(i), at(i + 1)))
     }
 
-    /// Cut where the whole path is at a multiple of 1 / `n`.
+    /// Cuts the segment at multiples of 1 / `n` of the whole path.
     pub(super) fn cut(self, n: usize) -> impl Iterator<Item = PathSegment> {
         let (start, end) = self.times;
         let inside = move |k: usize| (k as f64 / n as f64 - start) / (end - start);
@@ -218,7 +219,7 @@ impl PathSegment {
             .map(move |(from, to)| self.part(from, to))
     }
 
-    /// Between two shares of it.
+    /// Returns the part between two shares of the segment.
     fn part(&self, a: f64, b: f64) -> PathSegment {
         debug_assert!(0.0 <= a && a <= b && b <= 1.0, "from {a} to {b}");
         let time = |s: f64| self.times.0 + (self.times.1 - self.times.0) * s;
@@ -226,7 +227,7 @@ impl PathSegment {
         PathSegment { from: self.pose_at(a), to: self.pose_at(b), times, ..*self }
     }
 
-    /// 0 at its start, 1 at its end.
+    /// Returns the pose at `s`, 0 at the start, 1 at the end.
     pub(super) fn pose_at(&self, s: f64) -> Pose {
         let (a, b) = (DQuat::from_mat3(&self.from.rotation), DQuat::from_mat3(&self.to.rotation));
         // At the ends as given: a quaternion and back rounds, and a path would begin beside the last one's end.
@@ -239,8 +240,8 @@ impl PathSegment {
     }
 }
 
-/// How far points of the link are at most from the even motion between two waypoints when they go by one between:
-/// as far as there, and as arcs are from their chords.
+/// Upper bound of the distance of the link's points from the even motion between two waypoints when they pass one in
+/// between: as far as there, and as arcs are from their chords.
 fn off_the_path(link: &Link, [from, via, to]: &[Waypoint; 3]) -> f64 {
     let poses = [from, via, to].map(|w| w.scene_from_link);
     if poses[0] == poses[1] && poses[1] == poses[2] {
@@ -276,7 +277,7 @@ mod tests {
         Link::new("ball".to_owned(), mesh, Pose::IDENTITY, default_field)
     }
 
-    /// How far the link goes on the parts that are swept, and how often it leaps.
+    /// Returns how far the link goes on the parts that are swept, and how often it leaps.
     fn swept(mut path: PosePath, link: &Link) -> (f64, usize) {
         let (mut gone_m, mut leaps) = (0.0, 0);
         while let Some((_, segment)) = path.first_segment() {
@@ -319,7 +320,7 @@ mod tests {
         }
     }
 
-    /// More leaps than waypoints: all motion is swept still, and some leaps are too.
+    /// More leaps than waypoints: all motion is still swept, and some leaps are too.
     #[test]
     fn a_path_of_leaps_alone_stays_short() {
         let link = ball();

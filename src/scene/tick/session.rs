@@ -1,4 +1,4 @@
-//! One haptic loop: which tools it poses, what the last tick left, and the order of a tick's parts.
+//! One haptic loop: the tools it poses, the results of its last tick, and the order of a tick's parts.
 
 use std::{mem, sync::Arc};
 
@@ -20,10 +20,10 @@ use crate::scene::{
 };
 use crate::time_left::TimeLeft;
 
-/// The share of a tick's time that its probes may take.
+/// Share of a tick's time for its probes.
 const PROBES_SHARE: f64 = 0.5;
 
-/// One haptic loop: the tools it poses, what the last tick found, and room to work in.
+/// One haptic loop: the tools it poses, the results of the last tick, and buffers to work in.
 pub struct Session {
     scene: Arc<Scene>,
     tools: Vec<TrackedTool>,
@@ -31,37 +31,38 @@ pub struct Session {
     last_sequence: Option<u64>,
     last_contact_id: u64,
     answer: TickAnswer,
-    /// The revisions that the tick under way looks at.
+    /// Revisions that the tick in progress reads.
     tissues: Vec<(TissueId, RevisionGuard)>,
     log: TissueLog,
     found: Vec<FoundPair>,
     room: SweepRoom,
-    /// Ticks so far, coalesced ones counted.
+    /// Number of ticks so far, coalesced ones counted.
     n_ticks: u64,
-    /// Which link, and which two links, the next tick begins with: the first that had no time in the last.
+    /// Link, and pair of links, with which the next tick begins: the first that had no time in the last.
     first_link: usize,
     first_pair: usize,
-    /// The last tick had too little time for its probes: each has its share.
+    /// True if the last tick had too little time for its probes: each then has its share.
     probes_in_turn: bool,
 }
 
-/// A tool of the session and what is known of it.
+/// A tool of the session with its memory.
 struct TrackedTool {
     tool: Arc<Tool>,
-    /// Where its pose stands in the tick under way.
+    /// Index of its pose in the tick in progress.
     at: usize,
     last_pose: Option<Pose>,
-    /// No point at rest is farther from the tool's origin, metres.
+    /// Upper bound of the distance of any point at rest from the tool's origin, metres.
     size: f64,
     probes: Vec<ProbeMemory>,
     links: Vec<TrackedLink>,
 }
 
 impl Session {
-    /// A loop that poses these tools of the scene, each once.
+    /// Creates a loop that poses these tools of the scene, each once.
     ///
     /// # Errors
-    /// When a tool is unknown.
+    ///
+    /// Returns an error if a tool is unknown.
     pub fn new(
         scene: Arc<Scene>,
         tools: &[ToolId],
@@ -71,10 +72,10 @@ impl Session {
         Ok(Session::of(scene, tools, options))
     }
 
-    /// The same loop from its beginning, for a tick that left it half changed; contact ids are not used again.
+    /// Returns the loop from its beginning, for a tick that left it half changed; contact ids are not used again.
     pub fn restarted(&self) -> Session {
         let tools = self.tools.iter().map(|t| Arc::clone(&t.tool)).collect();
-        // Half a tick may have left bounds that were never made true of a revision: nothing of it is kept.
+        // Half a tick may have left bounds that were never made valid for a revision: nothing of it is kept.
         let fresh = Session::of(Arc::clone(&self.scene), tools, self.options.clone());
         Session { last_contact_id: self.last_contact_id, ..fresh }
     }
@@ -101,8 +102,8 @@ impl Session {
         }
     }
 
-    /// Goes on, before its first tick, from where another session has left its tools: one pose for each. Its first sweep
-    /// begins there, against the tissues as they are now.
+    /// Continues, before its first tick, from where another session has left its tools: one pose for each. Its first
+    /// sweep begins there, against the tissues as they are now.
     pub(crate) fn go_on_from(&mut self, poses: &[ToolPose]) {
         self.n_ticks += 1;
         let tissues = self.scene.tissues();
@@ -123,11 +124,11 @@ impl Session {
     /// Answers one tick. Allocates nothing once the buffers have grown.
     ///
     /// `poses`: one for each tool of the session, in any order. `now_ns`: the caller's monotonic clock.
-    /// `time` is asked in every search. Once it is over the rest is answered by bounds and by what was known, and the
-    /// next tick goes on: a link says whether it was cut short.
+    /// Every search checks `time`. Once it is over the rest is answered by bounds and by known results, and the next
+    /// tick continues: a link says whether it was cut short.
     ///
     /// # Errors
-    /// The session is as it was before the tick.
+    /// Returns an error for an invalid tick; the session is as it was before the tick.
     pub fn tick(
         &mut self,
         sequence: u64,
@@ -139,19 +140,19 @@ impl Session {
         Ok(self.answer_tick(poses, time))
     }
 
-    /// The first half of [`Session::tick`]: checks it and takes hold of the newest revisions, which the second half
-    /// looks at.
+    /// Runs the first half of [`Session::tick`]: checks the tick and takes the newest revisions, which the second half
+    /// reads.
     pub(crate) fn begin_tick(
         &mut self,
         sequence: u64,
         poses: &[ToolPose],
         now_ns: u64,
     ) -> Result<&[(TissueId, RevisionGuard)], TickError> {
-        // Nothing may change before all of the tick is known to be good.
+        // Nothing may change before all of the tick is known to be valid.
         self.check(sequence, poses)?;
         self.last_sequence = Some(sequence);
         self.n_ticks += 1;
-        // The sweep of each link takes the flag away where it has missed something.
+        // The sweep of each link clears the flag if it has missed something.
         self.answer.flags = Flags { swept: true, ..Flags::default() };
         self.take_revisions(now_ns);
         for i in 0..self.tools.len() {
@@ -160,7 +161,7 @@ impl Session {
         Ok(&self.tissues)
     }
 
-    /// The first half with the revisions that another session of the scene has begun its tick with.
+    /// Runs the first half with the revisions with which another session of the scene has begun its tick.
     pub(crate) fn begin_tick_beside(
         &mut self,
         sequence: u64,
@@ -178,22 +179,22 @@ impl Session {
         Ok(())
     }
 
-    /// What the last tick answered.
+    /// Returns the answer of the last tick.
     pub(crate) fn last_answer(&self) -> &TickAnswer {
         &self.answer
     }
 
-    /// Whether it poses a tool.
+    /// Returns true if the session poses a tool.
     pub(crate) fn has_tool(&self, tool: ToolId) -> bool {
         self.tools.iter().any(|t| t.tool.id == tool)
     }
 
-    /// The second half, of poses in the order of the first.
+    /// Runs the second half of [`Session::tick`], with poses in the order of the first half.
     pub(crate) fn answer_tick(&mut self, poses: &[ToolPose], time: &TimeLeft) -> &TickAnswer {
         self.answer_tick_of(poses, &NothingKnown, time)
     }
 
-    /// The second half of poses that may be other ones: those of proxies. `known`: of the links at these.
+    /// Runs the second half with poses that may differ: those of proxies. `known`: knowledge about the links at these.
     pub(crate) fn answer_tick_of(
         &mut self,
         poses: &[ToolPose],
@@ -214,20 +215,21 @@ impl Session {
         &self.answer
     }
 
-    /// The revisions that the tick under way looks at.
+    /// Returns the revisions that the tick in progress reads.
     pub(crate) fn tick_tissues(&self) -> &[(TissueId, RevisionGuard)] {
         &self.tissues
     }
 
-    /// Takes the poses of a tick that a newer one coalesced: the tools went by them on their way to the next tick's.
+    /// Takes the poses of a tick that a newer one coalesced: the tools passed them on their way to the next tick's.
     ///
     /// # Errors
-    /// As [`Session::tick`]; the poses are left out then.
+    ///
+    /// Returns the errors of [`Session::tick`]; the poses are left out then.
     pub fn coalesce(&mut self, sequence: u64, poses: &[ToolPose]) -> Result<(), TickError> {
         self.coalesce_but(sequence, poses, &|_| false)
     }
 
-    /// The same, but for tools that are not where their poses are: proxies are drawn there later.
+    /// Runs [`Session::coalesce`] without tools that are not where their poses are: proxies move there later.
     pub(crate) fn coalesce_but(
         &mut self,
         sequence: u64,
@@ -281,7 +283,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes hold of the newest revision of every tissue.
+    /// Takes the newest revision of every tissue.
     fn take_revisions(&mut self, now_ns: u64) {
         self.tissues.clear();
         self.answer.tissues.clear();
@@ -311,9 +313,9 @@ impl Session {
         for TrackedTool { tool, probes: memories, at, .. } in &mut self.tools {
             for (i, (probe, memory)) in tool.probes.iter().zip(memories).enumerate() {
                 let centre = scene_from_link(tool, probe.link, &poses[*at]).point(probe.position);
-                // The sphere is as far as asked for when its centre is a radius farther.
+                // The sphere is at the requested distance when its centre is a radius farther.
                 let reach = self.options.max_distance_m + probe.radius;
-                // A probe whose search takes longer than a tick has keeps no other from its own.
+                // A probe whose search takes longer than a tick leaves the others their time.
                 let share = is_in_turn.then(|| time.share(1.0 / n_left as f64));
                 n_left -= 1;
                 let time = share.as_ref().unwrap_or(time);
@@ -338,13 +340,13 @@ impl Session {
         }
     }
 
-    /// Every link of every tool.
+    /// Answers for every link of every tool.
     fn answer_links(&mut self, poses: &[ToolPose], known: &dyn PoseKnowledge, time: &TimeLeft) {
         let n_links = self.answer.links.len();
         let first_link = mem::take(&mut self.first_link);
         let mut was_late = false;
         for at in (0..n_links).map(|i| (first_link + i) % n_links) {
-            // The first that is late begins the next tick, so that each link has its turn.
+            // The first link that is late begins the next tick, so that each link has its turn.
             if time.is_over_now() && !mem::replace(&mut was_late, true) {
                 self.first_link = at;
             }
@@ -376,9 +378,9 @@ impl Session {
         }
     }
 
-    /// Every two links of the session's tools.
+    /// Answers for every two links of the session's tools.
     fn answer_link_pairs(&mut self, poses: &[ToolPose], time: &TimeLeft) {
-        // All pairs of links share the room, because their number grows with the square of the links.
+        // All pairs of links share the limit, because their number grows with the square of the links.
         let mut room = self.options.max_pairs;
         let placed = |(tool, link): (ToolId, usize)| {
             let tracked = self.tools.iter().find(|t| t.tool.id == tool).expect("tracked");
@@ -406,7 +408,7 @@ impl Session {
     }
 }
 
-/// No tissue is nearer to a point than this or holds it deeper, metres.
+/// Bound by boxes: no tissue is nearer to a point or holds it deeper than this, metres.
 fn bound_by_boxes(tissues: &[(TissueId, RevisionGuard)], p: DVec3) -> f64 {
     let bound = |organ: Organ| {
         let bounds = organ.bounds();
@@ -418,7 +420,7 @@ fn bound_by_boxes(tissues: &[(TissueId, RevisionGuard)], p: DVec3) -> f64 {
 }
 
 impl TrackedTool {
-    /// With room for so many contacts of each link.
+    /// Allocates for `max_contacts` contacts of each link.
     fn new(tool: Arc<Tool>, max_contacts: usize) -> TrackedTool {
         TrackedTool {
             at: 0,
@@ -431,7 +433,7 @@ impl TrackedTool {
     }
 }
 
-/// An answer with a place, and room, for every link and every two links.
+/// Returns an answer with an entry, and its buffers, for every link and every two links.
 fn empty_answer(tools: &[TrackedTool], options: &TickOptions) -> TickAnswer {
     let of_link = |tool: &Arc<Tool>, link| LinkAnswer {
         tool: tool.id,
@@ -464,31 +466,31 @@ fn empty_answer(tools: &[TrackedTool], options: &TickOptions) -> TickAnswer {
     answer
 }
 
-/// Why a tick was refused. It changed nothing.
+/// Errors of a refused tick. It changed nothing.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum TickError {
     /// The sequence did not rise.
     #[error("sequence is {got}, expected more than {last}")]
     Sequence {
-        /// Sent.
+        /// Given sequence.
         got: u64,
-        /// Of the tick before.
+        /// Sequence of the tick before.
         last: u64,
     },
     /// A tool that the session does not track.
     #[error("tools[{at}].tool_id = {tool} is not tracked by this stream")]
     NotTracked {
-        /// Place in the tick.
+        /// Index in the tick.
         at: usize,
-        /// The id sent.
+        /// Given id.
         tool: u32,
     },
     /// A tool posed twice.
     #[error("tools[{at}].tool_id = {tool} was posed before")]
     Repeated {
-        /// Place in the tick.
+        /// Index in the tick.
         at: usize,
-        /// The id sent.
+        /// Given id.
         tool: u32,
     },
     /// A tool left out.
@@ -497,12 +499,12 @@ pub enum TickError {
         /// The tool without a pose.
         tool: u32,
     },
-    /// Link poses that fit no link.
+    /// Number of link poses that does not match the tool's links.
     #[error("tools[{at}].link_poses has {got} poses, expected none or {expected}")]
     LinkPoses {
-        /// Place in the tick.
+        /// Index in the tick.
         at: usize,
-        /// Sent.
+        /// Given poses.
         got: usize,
         /// Links of the tool.
         expected: usize,
@@ -510,9 +512,9 @@ pub enum TickError {
     /// A tool that was removed from the scene.
     #[error("tools[{at}].tool_id = {tool} was removed from the scene")]
     Removed {
-        /// Place in the tick.
+        /// Index in the tick.
         at: usize,
-        /// The tool.
+        /// The removed tool.
         tool: u32,
     },
 }

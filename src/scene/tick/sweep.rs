@@ -1,10 +1,10 @@
-//! What a link met on its path: source 000 on the tissue triangles near it.
+//! Finds the contacts of a link on its path: source 000 on the tissue triangles near it.
 //!
-//! In the frame of the link its triangles stand still and those of the tissue move, by the link's motion and by
-//! the tissue's own between the two revisions. Turning makes a vertex move along an arc; the test takes its chord, and
-//! the greatest error of a chord is added to the thickness. So a contact may be early, but none is missed.
+//! In the frame of the link its triangles stand still and those of the tissue move, by the link's motion and by the
+//! tissue's own between the two revisions. Rotation makes a vertex move along an arc; the test takes its chord, and
+//! adds the greatest error of a chord to the thickness. So a contact may be early, but none is missed.
 //!
-//! A sweep does what its time allows and goes on in the next tick, from a [`SweepCursor`].
+//! A sweep does as much as its time allows and continues in the next tick, from a [`SweepCursor`].
 
 use std::ops::ControlFlow;
 
@@ -32,16 +32,16 @@ use crate::{
 pub(super) struct Sweep<'a> {
     pub(super) tissue: TissueId,
     pub(super) revision: &'a Revision,
-    /// Of the tissue while the link was on the path; none where it is not known.
+    /// Motion of the tissue while the link was on the path; none if it is not known.
     pub(super) motion: MotionSince<'a>,
     pub(super) link: &'a Link,
-    /// What the motion leaves out, metres.
+    /// Bound of the motion that is left out, metres.
     pub(super) slack_m: f64,
-    /// Nobody has looked for all that the link touches where the segment begins.
+    /// True if contacts at the start of the segment have not all been searched for.
     pub(super) start_is_open: bool,
 }
 
-/// Where the sweep of a path's first segment goes on: tissues and triangles of lesser ids are done.
+/// Cursor of the sweep of a path's first segment: tissues and triangles of lesser ids are done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SweepCursor {
     pub(super) tissue: TissueId,
@@ -49,58 +49,58 @@ pub(super) struct SweepCursor {
     own: Option<OwnCursor>,
 }
 
-/// Where the sweep of one tissue triangle goes on, that met nothing so far.
+/// Cursor of the sweep of one tissue triangle that has met nothing so far.
 #[derive(Clone, Copy, Debug)]
 struct OwnCursor {
     triangle: TriangleId,
     chord: usize,
-    /// Of the link; lesser ones are done. `None`: the link's tree finds them in less than a tick.
+    /// Next triangle of the link; lesser ones are done. `None`: the link's tree finds them in less than a tick.
     own: Option<TriangleId>,
 }
 
-/// Room of a session for its sweeps.
+/// Buffers of a session for its sweeps.
 pub(super) struct SweepRoom {
     chords: Vec<Chord>,
     pub(super) block: Vec<TriangleId>,
-    /// Triangles, ascending, of which it is known that no other is met.
+    /// Triangles, ascending, if no others can be met.
     pub(super) near: Vec<TriangleId>,
-    /// What was met in this tick.
+    /// Contacts met in this tick.
     pub(super) met: Vec<Contact>,
 }
 
-/// Parts that a segment is split in at most; a long turn is then thicker than [`CHORD_ERROR_SHARE`] asks for.
+/// Maximum parts of a segment; a long turn is then thicker than [`CHORD_ERROR_SHARE`] asks for.
 const PARTS_MAX: f64 = 32.0;
 
 /// A segment in which all vertices move straight, in the link's frame.
 struct Chord {
     segment: PathSegment,
     from_scene: [Pose; 2],
-    /// The chord's error and what the path leaves out, metres.
+    /// Error of the chord plus the motion that the path leaves out, metres.
     thickness: f64,
-    /// How far a triangle of the newest revision may be from what it meets, metres.
+    /// Upper bound of the distance of a triangle of the newest revision from anything it meets, metres.
     reach: f64,
-    /// Holds what is met, in scene frame.
+    /// Box that holds everything that is met, in scene frame.
     swept: Aabb,
 }
 
-/// What came of a triangle on a chord.
+/// Result of a triangle on a chord.
 enum Met {
     Nothing,
     First(FirstTouch, TriangleId),
-    /// The time was over before all was tested.
+    /// The time was over before the end of the test.
     CutShort(Option<(FirstTouch, TriangleId)>),
 }
 
-/// Where and when on a chord a tissue triangle meets one of the link's.
+/// First touch of a tissue triangle and a link's on a chord.
 #[derive(Clone, Copy)]
 struct FirstTouch {
-    /// 0 to 1 on the chord.
+    /// Time of impact, 0 to 1 on the chord.
     toi: f64,
     /// Weights of the tissue triangle's vertices.
     on_tissue: DVec3,
-    /// Of the link's.
+    /// Weights of the link triangle's vertices.
     on_link: DVec3,
-    /// From the link towards the tissue as they come together; zero where nothing tells.
+    /// Direction from the link towards the tissue as they come together; zero if undetermined.
     normal: DVec3,
 }
 
@@ -112,7 +112,7 @@ impl From<TriangleContact> for FirstTouch {
 }
 
 impl From<Crossing> for FirstTouch {
-    /// They cross where the chord begins.
+    /// Triangles that cross at the start of the chord touch at time 0 of it.
     fn from(found: Crossing) -> FirstTouch {
         let [a, b] = found.ends;
         FirstTouch {
@@ -125,7 +125,7 @@ impl From<Crossing> for FirstTouch {
 }
 
 impl SweepRoom {
-    /// For the usual sweep.
+    /// Allocates for the usual sweep.
     pub(super) fn new() -> SweepRoom {
         SweepRoom {
             chords: Vec::with_capacity(PARTS_MAX as usize),
@@ -140,16 +140,16 @@ impl SweepCursor {
     pub(super) const START: SweepCursor =
         SweepCursor { tissue: TissueId(0), triangles: BlockCursor::START, own: None };
 
-    /// All before this tissue are done.
+    /// Starts at a tissue: all before it are done.
     pub(super) fn at_tissue(tissue: TissueId) -> SweepCursor {
         SweepCursor { tissue, ..SweepCursor::START }
     }
 }
 
 impl Sweep<'_> {
-    /// Adds the first contact of every tissue triangle that the link meets on the segment, but those that it touched
-    /// before: `at_start` says how each was where the path begins. False when the time was over before the end; the cursor says where to go on. `only_near`: no
-    /// other is met than those that are near.
+    /// Adds the first contact of every tissue triangle that the link meets on the segment, except those that it touched
+    /// before: `at_start` gives the state of each where the path begins. Returns false if the time was over before the
+    /// end; the cursor says where to continue. `only_near`: no others are met than those that are near.
     pub(super) fn go_on(
         &self,
         segment: PathSegment,
@@ -196,7 +196,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// The parts of a segment that are taken as straight.
+    /// Splits a segment into parts that are taken as straight.
     fn lay_chords(&self, segment: PathSegment, chords: &mut Vec<Chord>) {
         chords.clear();
         let bounds = self.link.surface.bounds();
@@ -205,7 +205,7 @@ impl Sweep<'_> {
             let (n, error) = self.parts(&segment);
             let thickness = error + segment.slack_m + self.slack_m;
             debug_assert!(thickness >= 0.0, "thickness {thickness} m");
-            // The index knows the newest revision only: a triangle may have been as far off as its tissue moved.
+            // The index holds the newest revision only: a triangle may have been as far off as its tissue moved.
             let reach = thickness + self.motion.displacement_max();
             chords.extend(segment.split(n).map(|segment| Chord {
                 segment,
@@ -217,7 +217,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// In how many parts a segment is taken, and how far a vertex may be off a part's chord, metres.
+    /// Returns the number of parts of a segment, and the greatest error of a part's chord for a vertex, metres.
     fn parts(&self, segment: &PathSegment) -> (usize, f64) {
         let translation = segment.from.translation.distance(segment.to.translation)
             + self.motion.displacement_max();
@@ -236,8 +236,8 @@ impl Sweep<'_> {
         (n as usize, whole / (n * n))
     }
 
-    /// Adds the first contact of one tissue triangle, if the link meets it. `may_cross`: also where they cross at the start.
-    /// False when the time was over before that was known.
+    /// Adds the first contact of one tissue triangle, if the link meets it. `may_cross`: also if they cross at the
+    /// start. Returns false if the time was over before that was known.
     fn meet(
         &self,
         chords: &[Chord],
@@ -273,9 +273,9 @@ impl Sweep<'_> {
                     return true;
                 }
                 Met::CutShort(None) => {
-                    // The first time it may only have been late. One that had a whole tick goes on by ids.
+                    // The first time, the triangle may only have been late. One that had a whole tick continues by ids.
                     let own = known.map(|_| own_next);
-                    // While the tissue moves, its next tick lays other chords.
+                    // While the tissue moves, the next tick splits the path into other chords.
                     let is_at_rest =
                         self.motion.n_stages() == 1 && self.motion.displacement_max() == 0.0;
                     let (chord, own) = if is_at_rest { (n, own) } else { (0, None) };
@@ -287,8 +287,8 @@ impl Sweep<'_> {
         true
     }
 
-    /// A tissue triangle against the link's triangles on a chord; `from`: those of greater ids alone, in their order,
-    /// and `own_next` tells how far that has come.
+    /// Tests a tissue triangle against the link's triangles on a chord; `from`: only those of greater ids, in order,
+    /// with the progress in `own_next`.
     fn meet_on(
         &self,
         (chord, may_cross): (&Chord, bool),
@@ -362,7 +362,7 @@ impl Sweep<'_> {
         let (start, end) = chord.segment.times;
         let link_mesh = self.link.surface.mesh();
         let on_link = weigh(link_mesh.triangle(own), found.on_link);
-        // From the link to the tissue as they come together; the link's own normal where they tell none.
+        // Direction from the link to the tissue as they come together; the link's own normal if undetermined.
         let away =
             if found.normal == DVec3::ZERO { some_normal(link_mesh, own) } else { found.normal };
         Contact {
@@ -388,8 +388,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Adds what the sweep met to the contacts at the path's end, of which a triangle has one: it keeps that place and
-/// depth, and learns when it began.
+/// Adds the contacts of the sweep to those at the path's end, at which a triangle has one: that contact keeps its place
+/// and depth, and gets its time of impact.
 pub(super) fn add_met(met: &mut Vec<Contact>, contacts: &mut Vec<Contact>) {
     if met.is_empty() {
         return;
@@ -410,7 +410,7 @@ pub(super) fn add_met(met: &mut Vec<Contact>, contacts: &mut Vec<Contact>) {
 }
 
 impl Chord {
-    /// False only when nothing in a box of the scene, as it is in the newest revision, meets the link on the chord.
+    /// Returns false only if nothing in a box of the scene, as in the newest revision, meets the link on the chord.
     fn may_meet(&self, link: &Link, b: &Aabb) -> bool {
         // In the link's frame a point moves from one place to the other, so a ball about their middle holds it.
         let [from, to] = self.from_scene.map(|p| p.point(b.centre()));
@@ -418,7 +418,7 @@ impl Chord {
         self.swept.overlaps(b) && link.may_be_within(middle, 0.5 * b.diagonal() + self.reach + half)
     }
 
-    /// A tissue triangle in the link's frame.
+    /// Returns a tissue triangle in the link's frame.
     fn moving(&self, motion: &MotionSince, vertices: [u32; 3], now: [DVec3; 3]) -> MovingTriangle {
         let (start, end) = self.segment.times;
         let at = |k: usize, time: f64, from_scene: &Pose| {
@@ -431,10 +431,10 @@ impl Chord {
         }
     }
 
-    /// No point of a triangle is ever farther than this from where it ends, nor from what it meets, metres.
+    /// Upper bound of the distance of a triangle's points from where they end, and from anything they meet, metres.
     fn reach_of(&self, moving: &MovingTriangle) -> f64 {
-        // What the tree has within the displacement of the corners is a fifth of what the box of both ends overlaps,
-        // and takes a fifth of the time.
+        // The tree has a fifth as many triangles within the displacement of the corners as the box of both ends
+        // overlaps, and takes a fifth of the time.
         let displacement_squared = |k: usize| moving.t0[k].distance_squared(moving.t1[k]);
         let farthest =
             displacement_squared(0).max(displacement_squared(1)).max(displacement_squared(2));

@@ -1,11 +1,11 @@
-//! The tissues as the ticks of a session saw them, and how far any of them has moved.
+//! The tissues as the ticks of a session saw them, with a bound of their motion.
 //!
-//! A sweep knows how each vertex moved since the last answered tick. What a sweep could not finish in its tick is older
-//! than that: then it is only known how far a vertex can have moved, by one number for all tissues.
+//! A sweep knows how each vertex moved since the last answered tick. Work that a sweep could not finish in its tick is
+//! older than that: for it only one bound of the motion is known, for all tissues.
 
 use crate::scene::{Revision, RevisionGuard, TissueId, tissue::vertex_history::MotionSince};
 
-/// What the answered ticks saw.
+/// Tissues that the answered ticks saw.
 #[derive(Debug, Default)]
 pub(super) struct TissueLog {
     seen: Vec<LoggedTissue>,
@@ -16,14 +16,14 @@ pub(super) struct TissueLog {
 #[derive(Debug)]
 struct LoggedTissue {
     tissue: TissueId,
-    /// The tick that saw it first.
+    /// First tick that saw the tissue.
     first_tick: u64,
     geometry_revision: u64,
     travel_m: f64,
 }
 
 impl TissueLog {
-    /// Begins an answered tick: takes in which tissues there are, and how far they have moved since the last one.
+    /// Begins an answered tick: notes which tissues there are, and how far they have moved since the last one.
     pub(super) fn begin_tick(&mut self, tick: u64, tissues: &[(TissueId, RevisionGuard)]) {
         self.seen.retain(|seen| tissues.iter().any(|(id, _)| *id == seen.tissue));
         let mut moved = 0.0f64;
@@ -46,7 +46,7 @@ impl TissueLog {
         self.travel_m += moved;
     }
 
-    /// Ends it: its revisions are what the next tick's motion begins at.
+    /// Ends a tick: the next tick's motion begins at its revisions.
     pub(super) fn end_tick(&mut self, tissues: &[(TissueId, RevisionGuard)]) {
         for seen in &mut self.seen {
             let now = tissues.iter().find(|(id, _)| *id == seen.tissue);
@@ -55,17 +55,17 @@ impl TissueLog {
         }
     }
 
-    /// No vertex of a tissue has moved farther between two ticks than this has grown, metres.
+    /// Bound of motion, metres: no vertex of a tissue has moved farther between two ticks than this has grown.
     pub(super) fn travel_m(&self) -> f64 {
         self.travel_m
     }
 
-    /// Whether a tissue was there in a tick already.
+    /// Returns true if a tissue was there in a tick already.
     pub(super) fn has_seen(&self, tissue: TissueId, tick: u64) -> bool {
         self.seen.iter().any(|seen| seen.tissue == tissue && seen.first_tick <= tick)
     }
 
-    /// How the vertices moved since the last answered tick; `None` when that is more deformations ago than are
+    /// Returns the motion of the vertices since the last answered tick; `None` if more deformations ago than are
     /// remembered.
     pub(super) fn motion<'a>(
         &self,

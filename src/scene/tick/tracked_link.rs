@@ -1,8 +1,8 @@
-//! A link of a session: what is remembered of it from tick to tick, and its part of an answer.
+//! A link of a session: its memory from tick to tick, and its part of an answer.
 //!
-//! A tick has only so much time, and what a link could not finish goes on in the next one: the search for contacts
-//! where it stopped, the sweep on the pose path from where it had come to. Until then known contacts stay, and what is
-//! not known is answered by bounds.
+//! A tick has only so much time, and the next tick continues the work that a link could not finish: the search for
+//! contacts where it stopped, the sweep on the pose path from where it had come to. Until then known contacts stay, and
+//! the rest is answered by bounds.
 
 use super::{
     answer::{Contact, Distance, Flags, LinkAnswer, UnsweptReason, is_uncertain},
@@ -25,43 +25,43 @@ use crate::scene::{
 };
 use crate::time_left::TimeLeft;
 
-/// What the last tick left, and the poses since.
+/// Results of the last tick, and the poses since.
 pub(super) struct TrackedLink {
-    /// Of the link and each tissue.
+    /// Memory of the link and each tissue.
     memories: Vec<PairMemory>,
     depth_bounds: DepthBounds,
     contact_ids: ContactTracker,
     path: PosePath,
-    /// Where the sweep of the path's first segment goes on.
+    /// Cursor at which the sweep of the path's first segment continues.
     sweep_from: SweepCursor,
-    /// The sweep has not come to the last answered pose.
+    /// True if the sweep has not come to the last answered pose.
     is_behind: bool,
-    /// The tracker knows what the link touched at the path's start.
+    /// True if the tracker knows which triangles the link touched at the path's start.
     start_is_known: bool,
-    /// All that the link touched there has been looked for.
+    /// True if all that the link touched there has been searched for.
     start_is_complete: bool,
-    /// Ticks for which contacts are still looked for in turn.
+    /// Ticks for which contacts are still searched for in turn.
     ticks_in_turn: u32,
-    /// The tissue that a tick begins with: the first one that had no turn in the last.
+    /// Tissue with which a tick begins: the first one that had no turn in the last.
     first_tissue: usize,
-    /// The one that was nearest last, and the triangle of the deepest contact.
+    /// Tissue that was nearest last, and the triangle of the deepest contact.
     nearest_tissue: usize,
     deepest: Option<(TissueId, TriangleId)>,
     last: Option<LastAnswer>,
 }
 
-/// What is known of the last answer.
+/// Known properties of the last answer.
 struct LastAnswer {
     tick: u64,
     scene_from_link: Pose,
     travel_m: f64,
-    /// No tissue was nearer or deeper than this, metres.
+    /// Bound of the last answer: no tissue was nearer or deeper than this, metres.
     clearance_m: f64,
 }
 
-/// What the links of a tick share.
+/// Shared context of the links of a tick.
 pub(super) struct TickContext<'a> {
-    /// Its number, coalesced ones counted.
+    /// Number of the tick, coalesced ones counted.
     pub(super) tick: u64,
     pub(super) options: &'a TickOptions,
     pub(super) time: &'a TimeLeft<'a>,
@@ -70,27 +70,27 @@ pub(super) struct TickContext<'a> {
     pub(super) known: &'a dyn PoseKnowledge,
     pub(super) flags: &'a mut Flags,
     pub(super) last_contact_id: &'a mut u64,
-    /// Room to work in.
+    /// Buffers to work in.
     pub(super) found: &'a mut Vec<FoundPair>,
     pub(super) room: &'a mut SweepRoom,
 }
 
-/// What a tick found out about where a link is.
+/// Results of a tick about a link at its pose.
 struct Found {
-    /// The nearest of all its points to a tissue, or the deepest.
+    /// The nearest point of the link to a tissue, or the deepest.
     nearest: Option<Contact>,
     has_all_contacts: bool,
-    /// The nearest is that.
+    /// True if `nearest` is proved to be the nearest.
     is_nearest: bool,
 }
 
-/// After a search for contacts that took longer than its tick, contacts are looked for in turn for so many ticks.
+/// Number of ticks for which contacts are searched for in turn after a search that took longer than its tick.
 const TICKS_IN_TURN: u32 = 64;
-/// The share of a tick's time that goes to what the last tick could not finish.
+/// Share of a tick's time for the work that the last tick could not finish.
 const SHARE: f64 = 0.5;
 
 impl TrackedLink {
-    /// With room for so many contacts.
+    /// Allocates for `max_contacts` contacts.
     pub(super) fn new(max_contacts: usize) -> TrackedLink {
         TrackedLink {
             memories: Vec::new(),
@@ -109,7 +109,7 @@ impl TrackedLink {
         }
     }
 
-    /// The link moves on to a pose, or is put there. `travel_m`: of the session's log.
+    /// Moves the link to a pose, or teleports it there. `travel_m`: of the session's log.
     pub(super) fn move_to(
         &mut self,
         link: &Link,
@@ -121,21 +121,21 @@ impl TrackedLink {
         let slack_m = 0.0;
         let next = Waypoint { scene_from_link, tick, travel_m, clearance_m, put, slack_m };
         if put {
-            // Other contacts than those at the start may be met after it, on triangles that are touched there.
+            // Contacts other than those at the start may be met after it, on triangles that are touched there.
             self.start_is_known = false;
-            // What is met after a teleport depends on nothing before.
+            // Contacts after a teleport depend on nothing before.
             self.depth_bounds.forget();
         }
         if put && !self.path.has_moved() {
             self.path.start(next);
         } else {
-            // To catch up, a sweep that is behind takes a way that is as good as straight in one.
+            // To catch up, a sweep that is behind takes a nearly straight way in one.
             let negligible_m = if self.is_behind { 0.5 * link.field.tolerance() } else { -1.0 };
             self.path.push(link, next, negligible_m);
         }
     }
 
-    /// The link has come to a pose on a way that is known to have met nothing: no path is left to sweep.
+    /// Moves the link to a pose on a way that is known to have met nothing: no path is left to sweep.
     pub(super) fn arrive_at(&mut self, (tick, travel_m): (u64, f64), scene_from_link: Pose) {
         let (clearance_m, put, slack_m) = (f64::NEG_INFINITY, false, 0.0);
         self.path.start(Waypoint { scene_from_link, tick, travel_m, clearance_m, put, slack_m });
@@ -143,7 +143,7 @@ impl TrackedLink {
         self.is_behind = false;
     }
 
-    /// The link at the end of its path against the tissues.
+    /// Answers for the link at the end of its path against the tissues.
     pub(super) fn answer(
         &mut self,
         tick: &mut TickContext,
@@ -158,7 +158,7 @@ impl TrackedLink {
         tick.room.met.clear();
         let sweeps = sweep && contacts;
         if sweeps && self.is_behind {
-            // First, with a share: contacts could take every tick from it.
+            // The sweep comes first, with a share: contacts could take every tick from it.
             let share = tick.time.share(SHARE);
             self.sweep(tick, link, None, &share);
         }
@@ -191,7 +191,7 @@ impl TrackedLink {
             all
         });
         answer.is_cut_short = !(found.has_all_contacts && found.is_nearest && has_all_pairs);
-        // The sweep may be done and have taken a contact for earlier than it was.
+        // The sweep may have ended and still have taken a contact for earlier than it was.
         let is_late = sweeps && time.was_over();
         tick.flags.degraded |= answer.is_cut_short || !is_done || is_late;
         if is_done {
@@ -200,7 +200,7 @@ impl TrackedLink {
         self.end_tick(tick, scene_from_link, lower_bound_m, is_done);
     }
 
-    /// Adds the contacts where the link is.
+    /// Adds the contacts at the link's pose.
     fn find_contacts(
         &mut self,
         tick: &mut TickContext,
@@ -223,7 +223,7 @@ impl TrackedLink {
                 CollisionPair { tissue, revision, organ, link, scene_from_link, margin, known };
             let is_late = tick.time.is_over_now();
             if is_late {
-                // The first that is late begins the next tick. In this one only what was nearest is looked at.
+                // The first tissue that is late begins the next tick. This tick only checks the last nearest one.
                 if !std::mem::replace(&mut was_late, true) {
                     self.first_tissue = i;
                 }
@@ -233,12 +233,12 @@ impl TrackedLink {
                 }
             }
             let first = contacts.len();
-            // Farther than the nearest tissue so far nothing is wanted.
+            // Nothing farther than the nearest tissue so far is wanted.
             let reach = found.nearest.map_or(max_distance_m, |n| n.signed_distance_m.max(0.0));
             let time = if is_in_turn { tick.time.share(SHARE) } else { tick.time.share(1.0) };
             let mut search = ContactSearch::new(&pair, contacts, &mut self.depth_bounds, &time);
             let has_all = if is_late {
-                // It may have been cut away since.
+                // The triangle may have been cut away since.
                 let is_there = |t: TriangleId| revision.surface.mesh().get(t).is_some();
                 let deepest = self.deepest.filter(|(of, t)| *of == tissue && is_there(*t));
                 deepest.into_iter().for_each(|(_, t)| search.look_at(t));
@@ -274,8 +274,8 @@ impl TrackedLink {
         found
     }
 
-    /// Goes on with [`TrackedLink::find_contacts`]: how deep the link is in organs that are divided into several tissues,
-    /// which none of them tells alone.
+    /// Continues [`TrackedLink::find_contacts`] with the depth of the link in organs that are divided into several
+    /// tissues, which no single tissue gives.
     fn find_in_divided(
         &mut self,
         tick: &mut TickContext,
@@ -310,19 +310,20 @@ impl TrackedLink {
         }
     }
 
-    /// How deep the link may be where the search was complete and could not tell, metres.
+    /// Upper bound of the link's depth if the search was complete and could not decide, metres.
     fn depth_max(&mut self, n_tissues: usize, found: &Found) -> Option<f64> {
         let in_link = self.depth_bounds.end_tick(found.has_all_contacts);
         let in_tissues = self.memories[..n_tissues].iter().filter_map(PairMemory::depth_max);
         let depth_max_m = in_link.into_iter().chain(in_tissues).fold(0.0, f64::max);
-        // A tick that was cut short says itself that it may be deeper.
+        // A tick that was cut short reports itself that the link may be deeper.
         let is_complete = found.has_all_contacts && found.is_nearest;
         // The link may be deeper in a tissue than some other tissue may be in it.
         let told_m = found.nearest.map_or(0.0, |n| -n.signed_distance_m);
         (depth_max_m > 0.0 && is_complete).then_some(depth_max_m.max(told_m))
     }
 
-    /// No tissue is nearer or deeper than this, metres, in a tick that had no time to find out. `found`: what it found.
+    /// Bound in a tick that had no time to measure: no tissue is nearer or deeper than this, metres. `found`: its
+    /// results.
     fn lower_bound(
         &self,
         tick: &TickContext,
@@ -334,7 +335,7 @@ impl TrackedLink {
         let here = scene_from_link.aabb(bounds);
         let by_box = |organ: Organ| {
             let tissue = &organ.bounds();
-            // What is inside is no farther from the surface than it is from some point of it.
+            // An inside point is no farther from the surface than it is from any of its points.
             let deepest = bounds.diagonal().max(tissue.diagonal());
             let gap = here.distance(tissue);
             if organ.may_be_inside(&here) { -deepest - gap } else { gap }
@@ -342,8 +343,8 @@ impl TrackedLink {
         let by_boxes = Organ::each(tick.tissues).map(by_box).fold(f64::INFINITY, f64::min);
         let closed =
             link.surface.is_closed() && tick.tissues.iter().all(|t| t.1.surface.is_closed());
-        // What was outside, and has not come as far as the tissue was, has crossed nothing. Through an open end it may
-        // have come in all the same.
+        // A tissue that was outside and has not moved as far as its distance was has crossed nothing. Through an open
+        // end it may have come in all the same.
         let since_last = self.last.as_ref().filter(|last| {
             let was_seen = |t: &(TissueId, RevisionGuard)| tick.log.has_seen(t.0, last.tick);
             closed && last.clearance_m > 0.0 && tick.tissues.iter().all(was_seen)
@@ -358,8 +359,8 @@ impl TrackedLink {
         by_boxes.max(by_last).min(most).min(tick.options.max_distance_m)
     }
 
-    /// Goes on with the sweep as far as the time allows, and adds what was met. True when it has come to the end of the
-    /// path. `contacts`: all at that end.
+    /// Continues the sweep as far as the time allows, and adds the contacts that were met. Returns true if it has come
+    /// to the end of the path. `contacts`: all at that end.
     fn sweep(
         &mut self,
         tick: &mut TickContext,
@@ -368,15 +369,15 @@ impl TrackedLink {
         time: &TimeLeft,
     ) -> bool {
         let Some(start) = self.path.front().copied() else { return true };
-        // From the last answer on the motion of the tissue is known; before, only how far it can have moved.
+        // From the last answer on the motion of the tissue is known; before, only a bound of it.
         let is_fresh =
             self.path.is_whole() && self.last.as_ref().is_some_and(|last| last.tick <= start.tick);
         let whole = self.path.displacement_max(link);
         let margin = tick.options.contact_margin_m;
         while let Some((front, segment)) = self.path.first_segment() {
-            // There a tick was coalesced, or had no time.
+            // At such a start a tick was coalesced, or had no time.
             let start_is_open = front.put || self.path.is_whole() && !self.start_is_complete;
-            // Where the start is open, what is crossed all along was not told yet.
+            // With an open start, triangles crossed all along were not reported yet.
             let rests = |displacement_m: f64| displacement_m == 0.0 && !start_is_open;
             let swept = segment.into_iter().flat_map(|s| tick.tissues.iter().map(move |t| (s, t)));
             for (segment, (tissue, revision)) in swept {
@@ -388,9 +389,9 @@ impl TrackedLink {
                 let mut only_near = false;
                 let sweep = if let Some(motion) = motion {
                     let displacement_m = whole + motion.displacement_max();
-                    // The sweep runs when link and tissue have together moved at least as far as the last clearance.
-                    // To be within the margin at the start is not to have touched: a needle may be near a membrane on
-                    // one side, and near it on the other a tick later.
+                    // The sweep runs if link and tissue have together moved at least as far as the last clearance. A
+                    // triangle within the margin at the start has not necessarily been touched: a needle may be near a
+                    // membrane on one side, and near it on the other a tick later.
                     if rests(displacement_m) || displacement_m < start.clearance_m {
                         continue;
                     }
@@ -403,7 +404,8 @@ impl TrackedLink {
                     }
                     Sweep { tissue: *tissue, revision, motion, link, slack_m: 0.0, start_is_open }
                 } else {
-                    // As if it had always been where it is, and all else thicker by how far it can have moved.
+                    // The tissue counts as always at its present place, and everything is thicker by a bound of its
+                    // motion.
                     let slack_m = (tick.log.travel_m() - front.travel_m) * BOUND_COVER;
                     let displacement_m = segment.displacement_max(link) + segment.slack_m + slack_m;
                     if rests(displacement_m) || displacement_m < front.clearance_m {
@@ -422,7 +424,7 @@ impl TrackedLink {
         true
     }
 
-    /// The same of one tissue, along one part of the path.
+    /// Runs [`TrackedLink::sweep`] for one tissue, along one part of the path.
     fn sweep_tissue(
         &mut self,
         sweep: &Sweep,
@@ -436,7 +438,7 @@ impl TrackedLink {
             self.sweep_from = SweepCursor::at_tissue(tissue);
         }
         let (ids, start_is_known) = (&self.contact_ids, self.start_is_known);
-        // The point that was told is the deepest to so much.
+        // The reported point is the deepest within this error.
         let doubt_m = LOOSENESS * sweep.link.field.tolerance() * BOUND_COVER;
         let at_start = |t: TriangleId| match start_is_known {
             true => ids.at_start((tissue, t), doubt_m),
@@ -444,7 +446,7 @@ impl TrackedLink {
         };
         let cursor = &mut self.sweep_from;
         let meets_nothing = only_near && room.near.is_empty();
-        // Before a path is laid in chords, which takes 30 us.
+        // Checked before a path is split into chords, which takes 30 us.
         if !meets_nothing
             && (time.is_over_now()
                 || !sweep.go_on(segment, &at_start, only_near, cursor, room, time))
@@ -455,14 +457,14 @@ impl TrackedLink {
         true
     }
 
-    /// Why contacts may have been missed since the last answer; `None` when that cannot be.
+    /// Returns why contacts may have been missed since the last answer; `None` if that cannot be.
     fn unswept_reason(
         &self,
         tick: &TickContext,
         sweeps: bool,
         is_done: bool,
     ) -> Option<UnsweptReason> {
-        // A loop that goes on from elsewhere sweeps in its first tick, and may go on in the next.
+        // A loop that continues from elsewhere sweeps in its first tick, and may continue in the next.
         let Some(last) = &self.last else {
             let goes_on = sweeps && !is_done;
             return Some(if goes_on { UnsweptReason::GoingOn } else { UnsweptReason::FirstTick });
@@ -477,7 +479,7 @@ impl TrackedLink {
         }
     }
 
-    /// Orders the contacts, gives them their ids and leaves as many as were asked for. `complete`: all there are.
+    /// Orders the contacts, gives them their ids and keeps as many as were asked for. `complete`: these are all.
     fn identify(&mut self, tick: &mut TickContext, complete: bool, answer: &mut LinkAnswer) {
         let LinkAnswer { contacts, statuses, ended, contacts_total, .. } = answer;
         if cfg!(debug_assertions) {
@@ -488,7 +490,8 @@ impl TrackedLink {
         contacts.sort_unstable_by(Contact::by_depth);
         self.deepest = contacts.first().map(|c| (c.tissue, c.on_tissue.triangle));
         if tick.options.contacts {
-            // Before the rest is left out: a contact that is not given today keeps its id for the tick that gives it.
+            // Ids come before the rest is left out: a contact that is not given now keeps its id for the tick that
+            // gives it.
             let last_id = &mut *tick.last_contact_id;
             let ids = &mut self.contact_ids;
             ids.match_ids(contacts, complete, tick.tissues, last_id, statuses, ended);
@@ -499,7 +502,7 @@ impl TrackedLink {
         tick.flags.truncated |= contacts.len() < *contacts_total;
     }
 
-    /// What the next tick has to know.
+    /// Stores the state for the next tick.
     fn end_tick(
         &mut self,
         tick: &TickContext,
@@ -519,13 +522,13 @@ impl TrackedLink {
             self.path.note_end(travel_m, clearance_m);
         }
         self.is_behind = !is_swept;
-        // Without contacts nothing says which triangles the link touched, and the next sweep tests them all.
+        // Without contacts it is unknown which triangles the link touched, and the next sweep tests them all.
         self.start_is_known = tick.options.contacts;
         self.last = Some(LastAnswer { tick: tick.tick, scene_from_link, travel_m, clearance_m });
     }
 }
 
-/// The triangles of a tissue's contacts within `reach` metres, ascending.
+/// Lists the triangles of a tissue's contacts within `reach` metres, ascending.
 fn list_near(contacts: &[Contact], tissue: TissueId, reach: f64, near: &mut Vec<TriangleId>) {
     near.clear();
     // A contact's point is the nearest to the field's tolerance.

@@ -1,9 +1,9 @@
-//! The tissue triangles that a search wants, in the order of their ids and some at a time, so that a search which the
-//! end of a tick breaks off goes on in the next one.
+//! The tissue triangles that a search wants, in blocks by ascending id, so that a search cut short by the end of a tick
+//! continues in the next one.
 //!
 //! The index has an order of its own, which a deformation changes between two ticks; ids stay. A block is the least of
-//! the wanted ids that are left. Where not even one pass through the index fits in a tick, triangles are looked at one
-//! after the other, which can be broken off anywhere.
+//! the wanted ids that are left. If not even one pass through the index fits in a tick, triangles are checked one after
+//! the other, which can be interrupted anywhere.
 
 use crate::{
     geometry::{Aabb, TriangleId},
@@ -11,19 +11,19 @@ use crate::{
     time_left::{TimeLeft, note_step},
 };
 
-/// Ids of a block at most. A pass through the index costs some 20 ns for each triangle that is left out again, and a
+/// Maximum ids of a block. A pass through the index costs some 20 ns for each triangle that is left out again, and a
 /// triangle that is given a microsecond and more.
 pub(super) const BLOCK_MAX: usize = 1024;
 
-/// Where a search goes on: lesser ids are done.
+/// Cursor of a search: lesser ids are done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BlockCursor {
     pub(super) next: TriangleId,
-    /// A pass through the index takes longer than a tick has.
+    /// True if a pass through the index takes longer than a tick has.
     scans: bool,
 }
 
-/// Boxes of the scene that are wanted: those that overlap `region` and are `near`. Both stay true when a box grows.
+/// Boxes of the scene that are wanted: those that overlap `region` and are `near`. Both stay true if a box grows.
 pub(super) struct Wanted<'a> {
     pub(super) region: &'a Aabb,
     pub(super) near: &'a dyn Fn(&Aabb) -> bool,
@@ -32,13 +32,13 @@ pub(super) struct Wanted<'a> {
 impl BlockCursor {
     pub(super) const START: BlockCursor = BlockCursor { next: TriangleId(0), scans: false };
 
-    /// Nothing is done yet.
+    /// Returns true if nothing is done yet.
     pub(super) fn is_at_start(&self) -> bool {
         self.next == TriangleId(0)
     }
 
-    /// Fills `block`, ascending, and says which id the next one begins at; it is the mesh's end when this is the last
-    /// one. `None`: the time is over, and the next tick tries otherwise.
+    /// Fills `block`, ascending, and returns the id at which the next one begins; the mesh's end if this is the last
+    /// one. `None`: the time is over, and the next tick uses the other method.
     pub(super) fn block(
         &mut self,
         surface: &Surface,
@@ -54,7 +54,7 @@ impl BlockCursor {
         }
     }
 
-    /// By the index.
+    /// Fills a block from the index.
     fn pass(
         &mut self,
         surface: &Surface,
@@ -89,7 +89,7 @@ impl BlockCursor {
         Some(end)
     }
 
-    /// By ids, up to the first that is wanted: all that was looked at is done, however little time there is.
+    /// Scans by ids, up to the first that is wanted: all that were checked are done, however little time there is.
     fn scan(
         &mut self,
         surface: &Surface,

@@ -1,8 +1,8 @@
-//! The vertex of a link that is deepest in an organ: in one tissue, or in all parts that share borders.
+//! Finds the vertex of a link that is deepest in an organ: in one tissue, or in all parts that share borders.
 //!
 //! The search goes through the link's index and leaves out boxes that cannot hold a deeper vertex. Each signed distance
-//! that it asks of the tissue bounds other boxes too, in this tick and the next ones ([`DistanceSamples`]). About an
-//! open end of the tissue no distance bounds depth; there a box is left out only when the winding number says that the
+//! that it queries of the tissue bounds other boxes too, in this tick and the next ones ([`DistanceSamples`]). About an
+//! open end of the tissue no distance bounds depth; there a box is left out only if the winding number says that the
 //! side of its centre holds as far as the box reaches.
 
 use std::{cell::Cell, ops::ControlFlow};
@@ -17,30 +17,30 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// A search under way.
+/// A search in progress.
 pub(super) struct DeepestVertex<'a> {
     pair: &'a CollisionPair<'a>,
     best: Cell<Option<VertexInside>>,
-    /// Metres; only deeper vertices are wanted.
+    /// Depth, metres; only deeper vertices are wanted.
     depth: Cell<f64>,
     /// The tissue triangle that was nearest last.
     near: Cell<Option<OfPart>>,
-    /// Boxes about open ends whose side may still be asked for.
+    /// Remaining boxes about open ends whose side may be queried.
     queries_left: Cell<u32>,
-    /// No vertex of the boxes that were left out without a query is deeper than this, metres.
+    /// Bound: no vertex of the boxes that were left out without a query is deeper than this, metres.
     unasked_depth: Cell<f64>,
     samples: &'a DistanceSamples,
     time: &'a TimeLeft<'a>,
 }
 
-/// Boxes about open ends whose side is asked for at most: each takes the nearest triangle and a winding number, and a
-/// tissue that is more hole than surface would ask everywhere.
+/// Maximum boxes about open ends whose side is queried: each takes the nearest triangle and a winding number, and a
+/// tissue that is more hole than surface would query everywhere.
 const SIDE_QUERIES_MAX: u32 = 64;
 
 impl DeepestVertex<'_> {
-    /// The vertex and what is nearest to it, if any is deeper than `at_least` metres; and how deep another may be at most,
-    /// metres, where that is deeper by more than twice the tolerance of the link's field. `hint`: a vertex that is likely
-    /// deep. Once the time is over it is the deepest of those that were looked at.
+    /// Returns the vertex and its nearest point, if any is deeper than `at_least` metres; and a bound of the depth of
+    /// any other, metres, if that is deeper by more than twice the tolerance of the link's field. `hint`: a vertex that
+    /// is likely deep. Once the time is over the result is the deepest of the vertices that were checked.
     pub(super) fn of(
         pair: &CollisionPair,
         at_least: f64,
@@ -60,13 +60,13 @@ impl DeepestVertex<'_> {
             time,
         };
         let (surface, mesh) = (&pair.link.surface, pair.link.surface.mesh());
-        // A deep vertex first: every box is then held against its depth.
+        // A deep vertex first: every box is then compared with its depth.
         hint.into_iter().for_each(|v| search.offer(v));
         let may_be_deeper = |b: &Aabb| {
             !b.is_empty() && !time.is_over() && search.may_be_deeper(b.centre(), b.size() * 0.5)
         };
         surface.overlap(&may_be_deeper, |t| {
-            // Each vertex is offered with its first triangle; where that was left out, the vertex is too shallow.
+            // Each vertex is offered with its first triangle; if that was left out, the vertex is too shallow.
             let first = |v: &u32| mesh.around(*v).next().is_some_and(|(first, _)| first == t);
             mesh.vertices(t).into_iter().filter(first).for_each(|v| search.offer(v));
             if time.was_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -85,7 +85,7 @@ impl DeepestVertex<'_> {
             return;
         }
         let p = self.in_scene(p);
-        // A distance takes more than the clock.
+        // A distance takes longer than reading the clock.
         if self.time.is_over_now() {
             return;
         }
@@ -106,8 +106,8 @@ impl DeepestVertex<'_> {
         }
     }
 
-    /// False only when nothing in a box of the link, `half` of its sides from its centre, is deeper than what was
-    /// found.
+    /// Returns false only if nothing in a box of the link, `half` of its sides from its centre, is deeper than the
+    /// vertex that was found.
     fn may_be_deeper(&self, centre: DVec3, half: DVec3) -> bool {
         let organ = &self.pair.organ;
         let (centre, radius) = (self.in_scene(centre), half.length());
@@ -121,7 +121,7 @@ impl DeepestVertex<'_> {
             return false;
         }
         if let Some((part, t)) = self.near.get() {
-            // No point is deeper than it is far from any triangle.
+            // No point is deeper than its distance from any triangle.
             let nearest = closest_point(centre, &organ.part(part).mesh().triangle(t));
             let distance = nearest.distance_squared.sqrt();
             if distance < reach.abs() * (1.0 - RADIUS_ROUNDING) {
@@ -140,8 +140,8 @@ impl DeepestVertex<'_> {
         if self.time.is_over_now() {
             return false;
         }
-        // About an open end the side changes without a triangle, so that distance alone leaves no box out. Without a
-        // query left boxes go by their distance all the same, and only vertices are asked for their side.
+        // About an open end the side changes without a triangle, so that distance alone leaves no box out. With no
+        // query left, boxes still go by their distance, and only vertices are queried for their side.
         let is_blind = organ.is_open_near(centre, radius) && !self.takes_a_query();
         let found = organ.signed_distance(centre, f64::INFINITY, self.near.get(), self.time);
         let Some((part, found)) = found else { return false };
@@ -163,8 +163,8 @@ impl DeepestVertex<'_> {
         (is_within || side_reach < radius && !is_blind) && !is_covered()
     }
 
-    /// Nothing in a box is farther from a point of the tissue's surface than the depth that was found, and so nothing
-    /// is deeper, whatever is open.
+    /// Returns true if nothing in a box is farther from a point of the tissue's surface than the depth that was found,
+    /// and so nothing is deeper, whatever is open.
     fn is_covered(&self, on_surface: DVec3, centre: DVec3, half: DVec3) -> bool {
         let away = self.pair.scene_from_link.rotation.transpose() * (on_surface - centre);
         (away.abs() + half).length() < self.depth.get() * (1.0 - RADIUS_ROUNDING)

@@ -1,27 +1,27 @@
-//! Moving a tissue's vertices, all or nothing.
+//! Moves a tissue's vertices, all or nothing.
 
 use glam::Vec3;
 
 use crate::geometry::tolerance::COORDINATE_MAX_M;
 
-/// New places of vertices: metres, scene frame.
+/// New positions of vertices: metres, scene frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deformation {
-    /// Of some vertices, each named once: `[n]` and `[n]`.
+    /// Positions of some vertices, each named once: `[n]` and `[n]`.
     Sparse {
         /// Vertex ids.
         vertices: Vec<u32>,
-        /// Their new places.
+        /// New positions.
         positions: Vec<Vec3>,
     },
-    /// Of all vertices: `[n_vertices]`.
+    /// Positions of all vertices: `[n_vertices]`.
     Dense(Vec<Vec3>),
 }
 
-/// What a deformation did.
+/// Result of a deformation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deformed {
-    /// The revision that has it.
+    /// Revision with the deformation.
     pub geometry_revision: u64,
     /// Triangles with a moved vertex.
     pub triangles_touched: usize,
@@ -31,10 +31,10 @@ pub struct Deformed {
     pub welded_edges: u32,
 }
 
-/// Why a deformation was refused. Nothing has moved.
+/// Errors of a refused deformation. Nothing has moved.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum DeformError {
-    /// Ids and places differ in number.
+    /// The numbers of ids and positions differ.
     #[error("has {got} positions, expected {expected}: one for each vertex")]
     Count {
         /// Positions sent.
@@ -42,12 +42,12 @@ pub enum DeformError {
         /// Positions needed.
         expected: usize,
     },
-    /// A vertex that is not there.
+    /// A vertex that does not exist.
     #[error("is vertex {vertex}, expected less than {n_vertices}")]
     UnknownVertex {
-        /// Place in the request.
+        /// Index in the request.
         at: usize,
-        /// The id sent.
+        /// Given id.
         vertex: u32,
         /// Vertices of the tissue.
         n_vertices: usize,
@@ -55,25 +55,25 @@ pub enum DeformError {
     /// A vertex named twice.
     #[error("is vertex {vertex}, which was named before")]
     RepeatedVertex {
-        /// Place in the request.
+        /// Index in the request.
         at: usize,
-        /// The id sent.
+        /// Given id.
         vertex: u32,
     },
-    /// NaN, infinite or beyond the world.
+    /// A coordinate that is NaN, infinite or too large.
     #[error("is {got}, expected a finite coordinate within {limit_m} m")]
     Position {
-        /// Place in the request, in coordinates: three for each vertex.
+        /// Index in the request, in coordinates: three for each vertex.
         at: usize,
-        /// The coordinate sent.
+        /// Given coordinate.
         got: f32,
-        /// The farthest allowed.
+        /// Greatest allowed coordinate, metres.
         limit_m: f64,
     },
 }
 
 impl Deformation {
-    /// Whether a tissue of so many vertices can be moved like this.
+    /// Checks that a tissue of `n_vertices` vertices can be moved like this.
     pub(super) fn check(&self, n_vertices: usize) -> Result<(), DeformError> {
         let (positions, expected) = match self {
             Deformation::Sparse { vertices, positions } => {
@@ -93,7 +93,7 @@ impl Deformation {
 }
 
 fn check_vertices(vertices: &[u32], n_vertices: usize) -> Result<(), DeformError> {
-    // A vertex that is named twice would end up where the order of the request puts it.
+    // The final position of a vertex named twice would depend on the order of the request.
     let mut named = vec![false; n_vertices];
     for (at, &vertex) in vertices.iter().enumerate() {
         match named.get_mut(vertex as usize) {
@@ -105,7 +105,7 @@ fn check_vertices(vertices: &[u32], n_vertices: usize) -> Result<(), DeformError
     Ok(())
 }
 
-/// The first coordinate that is not finite or too far out, and its place among all coordinates.
+/// Returns the first coordinate that is not finite or too far out, and its index among all coordinates.
 pub(in crate::scene) fn outside_world(positions: &[Vec3]) -> Option<(usize, f32)> {
     let at = positions.iter().position(|p| !is_in_world(*p))?;
     let place = positions[at].to_array();
@@ -113,8 +113,8 @@ pub(in crate::scene) fn outside_world(positions: &[Vec3]) -> Option<(usize, f32)
     Some((3 * at + k, place[k]))
 }
 
-/// Finite and within [`COORDINATE_MAX_M`] of the origin on each axis.
+/// Returns true if finite and within [`COORDINATE_MAX_M`] of the origin on each axis.
 fn is_in_world(p: Vec3) -> bool {
-    // The largest of three is one comparison a vertex: a dense deformation checks hundreds of thousands.
+    // The largest of three is one comparison for each vertex: a dense deformation checks hundreds of thousands.
     p.is_finite() && p.abs().max_element() <= COORDINATE_MAX_M as f32
 }

@@ -12,7 +12,7 @@ use crate::scene::Limits;
 /// A cut.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopologyEdit {
-    /// The topology revision it was made for; `None`: any.
+    /// Topology revision that it was made for; `None`: any.
     pub base_revision: Option<u64>,
     /// Triangles to remove, each once.
     pub removed: Vec<TriangleId>,
@@ -24,40 +24,40 @@ pub struct TopologyEdit {
     pub parents: Vec<TriangleId>,
 }
 
-/// What a cut did.
+/// Result of a cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edited {
-    /// The revision that has it.
+    /// Revision with the cut.
     pub topology_revision: u64,
     /// Id of the first new vertex; the rest follow.
     pub first_vertex: u32,
     /// Id of the first new triangle; the rest follow.
     pub first_triangle: TriangleId,
-    /// How inside is told from outside now.
+    /// Rule that tells inside from outside now.
     pub sign_rule: SignRule,
     /// Edges that seams join now.
     pub welded_edges: u32,
 }
 
-/// Why a cut was refused. Nothing has changed.
+/// Errors of a refused cut. Nothing has changed.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum EditError {
-    /// Made for another revision.
+    /// The cut was made for another revision.
     #[error("base_topology_revision is {got}, the tissue is at {current}")]
     StaleBase {
-        /// The revision sent.
+        /// Given revision.
         got: u64,
-        /// The tissue's.
+        /// Revision of the tissue.
         current: u64,
     },
-    /// A triangle that is not there, or not any more.
+    /// A triangle that does not exist, or no longer exists.
     #[error(
         "removed_triangles[{at}] = {triangle}: no such triangle, or removed before; expected an id below {end}"
     )]
     UnknownTriangle {
-        /// Place in the request.
+        /// Index in the request.
         at: usize,
-        /// The id sent.
+        /// Given id.
         triangle: u32,
         /// One more than the greatest id that was given.
         end: u32,
@@ -65,39 +65,39 @@ pub enum EditError {
     /// A corner that names no vertex.
     #[error("added_triangles[{at}] is vertex {vertex}, expected less than {n_vertices}")]
     UnknownVertex {
-        /// Place in the request, in vertices of triangles: three for each.
+        /// Index in the request, in vertices of triangles: three for each.
         at: usize,
-        /// The id sent.
+        /// Given id.
         vertex: u32,
         /// Vertices of the tissue, new ones included.
         n_vertices: usize,
     },
-    /// NaN, infinite or beyond the world.
+    /// A coordinate that is NaN, infinite or too large.
     #[error("is {got}, expected a finite coordinate within {limit_m} m")]
     Position {
-        /// Place in the request, in coordinates: three for each vertex.
+        /// Index in the request, in coordinates: three for each vertex.
         at: usize,
-        /// The coordinate sent.
+        /// Given coordinate.
         got: f32,
-        /// The farthest allowed.
+        /// Greatest allowed coordinate, metres.
         limit_m: f64,
     },
-    /// A number of parents that fits nothing.
+    /// A number of parents that does not match the added triangles.
     #[error(
         "got {got} added_triangle_parents, expected none or {expected}: one for each added triangle"
     )]
     ParentCount {
-        /// Parents sent.
+        /// Number of given parents.
         got: usize,
-        /// Triangles added.
+        /// Number of added triangles.
         expected: usize,
     },
     /// A parent that the edit does not remove.
     #[error("added_triangle_parents[{at}] = {triangle} is not among the removed triangles")]
     ParentNotRemoved {
-        /// Place in the request.
+        /// Index in the request.
         at: usize,
-        /// The id sent.
+        /// Given id.
         triangle: u32,
     },
     /// More ids than a mesh may use up.
@@ -107,13 +107,13 @@ pub enum EditError {
         what: &'static str,
         /// Ids used after the edit.
         got: usize,
-        /// The limit.
+        /// Limit of ids.
         limit: usize,
     },
 }
 
 impl TopologyEdit {
-    /// Whether a mesh of a topology revision can be cut like this.
+    /// Checks that a mesh of a topology revision can be cut like this.
     pub(super) fn check(
         &self,
         mesh: &TriangleMesh,
@@ -127,8 +127,8 @@ impl TopologyEdit {
         let n_triangles = mesh.triangle_id_end() as usize + self.added.len();
         check_room("vertex", n_vertices, limits.vertices_per_mesh as usize)?;
         check_room("triangle", n_triangles, limits.triangles_per_mesh as usize)?;
-        // Ids are never used again, so that contacts and clients cannot mistake a triangle for another; what counts
-        // against the limit is ids, not triangles.
+        // Ids are never used again, so that contacts and clients cannot mistake a triangle for another; the limit
+        // counts ids, not triangles.
         let mut removed = HashSet::with_capacity(self.removed.len());
         for (at, t) in self.removed.iter().enumerate() {
             if mesh.get(*t).is_none() || !removed.insert(*t) {
@@ -136,7 +136,7 @@ impl TopologyEdit {
                 return Err(EditError::UnknownTriangle { at, triangle: t.0, end });
             }
         }
-        // What is checked here the cut relies on, and does not check again.
+        // The cut relies on these checks, and does not repeat them.
         if let Some((at, got)) = outside_world(&self.added_positions) {
             return Err(EditError::Position { at, got, limit_m: COORDINATE_MAX_M });
         }

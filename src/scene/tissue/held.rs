@@ -7,14 +7,14 @@ use glam::Vec3;
 use super::revision::Revision;
 use crate::scene::limits::HELD_MAX;
 
-/// Where all vertices were at one revision.
+/// Positions of all vertices at one revision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldPositions {
-    /// Deformations until then.
+    /// Number of deformations so far.
     pub geometry_revision: u64,
-    /// Cuts until then.
+    /// Number of cuts so far.
     pub topology_revision: u64,
-    /// Metres, scene frame: `[n_vertices]`.
+    /// Positions in scene frame, metres: `[n_vertices]`.
     pub positions: Arc<[Vec3]>,
 }
 
@@ -23,7 +23,7 @@ pub struct HeldPositions {
 pub(super) struct HeldRevisions(Vec<HeldPositions>);
 
 impl HeldPositions {
-    /// A copy of the positions alone, so that the revision goes back to the writer.
+    /// Copies only the positions, so that the revision goes back to the writer.
     pub(super) fn of(revision: &Revision) -> HeldPositions {
         HeldPositions {
             geometry_revision: revision.geometry_revision,
@@ -34,8 +34,8 @@ impl HeldPositions {
 }
 
 impl HeldRevisions {
-    /// Adds the newest. Those from before a cut go, as no interval can begin with them any more, and the oldest
-    /// goes when there is no room.
+    /// Adds the newest revision. Those from before a cut go, as no interval can begin with them any more, and the
+    /// oldest goes if the list is full.
     pub(super) fn push(&mut self, newest: HeldPositions) {
         let HeldPositions { geometry_revision, topology_revision, .. } = newest;
         // A revision that is held twice is kept once, as the newest.

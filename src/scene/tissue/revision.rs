@@ -22,18 +22,18 @@ use crate::{geometry::TriangleId, index::Updated, surface::Surface};
 pub struct Revision {
     /// Mesh, index and sign rule.
     pub surface: Surface,
-    /// Deformations so far.
+    /// Number of deformations so far.
     pub geometry_revision: u64,
-    /// Cuts so far.
+    /// Number of cuts so far.
     pub topology_revision: u64,
-    /// Deformations that parted or joined edges along seams, since the tissue was loaded.
+    /// Number of deformations that parted or joined edges along seams since the tissue was loaded.
     pub seams_revision: u64,
-    /// What each triangle that an edit added was cut from, where the edit said so.
+    /// For each triangle that an edit added, the triangle it was cut from, if the edit said so.
     parents: HashMap<TriangleId, TriangleId>,
     pub(super) history: VertexHistory,
-    /// Shared by all revisions: see [`Revision::organ`].
+    /// Organ of the tissue, shared by all revisions: see [`Revision::organ`].
     organ: Arc<AtomicU32>,
-    /// When it was published: nanoseconds of the caller's monotonic clock.
+    /// Time of publication, nanoseconds of the caller's monotonic clock.
     pub published_ns: u64,
 }
 
@@ -51,7 +51,7 @@ impl Revision {
         }
     }
 
-    /// Equal for all tissues that are parts of one organ, if they are open: the id of one of them.
+    /// Returns the organ: equal for all open tissues that are parts of one organ, the id of one of them.
     pub(in crate::scene) fn organ(&self) -> u32 {
         self.organ.load(Relaxed)
     }
@@ -61,7 +61,7 @@ impl Revision {
         self.organ.store(organ, Relaxed);
     }
 
-    /// As it was saved.
+    /// Restores a saved revision.
     pub(in crate::scene) fn restored(
         first: Revision,
         (geometry_revision, topology_revision): (u64, u64),
@@ -71,26 +71,26 @@ impl Revision {
         Revision { geometry_revision, topology_revision, parents, ..first }
     }
 
-    /// What each triangle that a cut added was cut from, by child.
+    /// Returns, for each triangle that a cut added, the triangle it was cut from, by child.
     pub(in crate::scene) fn parents(&self) -> Vec<(TriangleId, TriangleId)> {
         let mut parents: Vec<_> = self.parents.iter().map(|(t, parent)| (*t, *parent)).collect();
         parents.sort_unstable();
         parents
     }
 
-    /// What is remembered in `history` too is left out: revisions share it.
+    /// Returns the allocated memory without that remembered in `history`: revisions share it.
     pub(super) fn heap_bytes_beside(&self, history: &VertexHistory) -> usize {
         let parents = size_of::<(TriangleId, TriangleId)>() * self.parents.capacity();
         let own_history = self.history.heap_bytes_beside(history);
         size_of::<Revision>() + self.surface.heap_bytes() + parents + own_history
     }
 
-    /// The triangle, the one that it was cut from, the one that that was cut from, and so on.
+    /// Returns the triangle, the one that it was cut from, the one that that was cut from, and so on.
     pub(in crate::scene) fn ancestors(
         &self,
         t: TriangleId,
     ) -> impl Iterator<Item = TriangleId> + '_ {
-        // A parent was removed by the cut that added its child, so ids fall and the line ends.
+        // The cut that added a child removed its parent, so ids fall and the line ends.
         std::iter::successors(Some(t), |t| {
             let parent = self.parents.get(t).copied();
             debug_assert!(parent.is_none_or(|p| p < *t), "{parent:?} is no ancestor of {t:?}");
@@ -98,7 +98,7 @@ impl Revision {
         })
     }
 
-    /// How the vertices moved since an older geometry revision; `None` when that is too long ago.
+    /// Returns the motion of the vertices since an older geometry revision; `None` if that is too long ago.
     pub(in crate::scene) fn since(&self, geometry_revision: u64) -> Option<MotionSince<'_>> {
         debug_assert!(
             geometry_revision <= self.geometry_revision,
@@ -107,18 +107,18 @@ impl Revision {
         self.history.since(geometry_revision, self.geometry_revision)
     }
 
-    /// How far a vertex has moved since an older geometry revision, metres; `None` when that is too long ago.
+    /// Returns the motion of a vertex since an older geometry revision, metres; `None` if that is too long ago.
     pub fn moved_since(&self, geometry_revision: u64, v: u32) -> Option<DVec3> {
         let now = self.surface.mesh().position(v);
         Some(now - self.since(geometry_revision)?.position(v, now, 0.0))
     }
 
-    /// No vertex has moved farther since an older geometry revision, metres; `None` when that is too long ago.
+    /// Upper bound of any vertex's motion since an older geometry revision, metres; `None` if that is too long ago.
     pub fn displacement_since(&self, geometry_revision: u64) -> Option<f64> {
         Some(self.since(geometry_revision)?.displacement_max())
     }
 
-    /// No vertex has moved farther since an older revision than this has grown, metres.
+    /// Bound of motion, metres: no vertex has moved farther since an older revision than this has grown.
     pub(in crate::scene) fn travel_m(&self) -> f64 {
         self.history.travel_m()
     }
@@ -134,9 +134,9 @@ impl Revision {
         }
     }
 
-    /// After a deformation: counts it where it parted or joined edges of the revision that was published before.
+    /// Counts a deformation if it parted or joined edges of the revision that was published before.
     pub(super) fn count_seams(&mut self, before: &Revision, is_dense: bool) {
-        // Of all vertices a copy may have missed the deformation before this one.
+        // With all vertices moved, a copy may have missed the deformation before this one.
         let is_changed = match is_dense {
             true => !self.surface.mesh().has_seams_of(before.surface.mesh()),
             false => self.surface.has_moved_seams(),
@@ -144,7 +144,7 @@ impl Revision {
         self.seams_revision = before.seams_revision + u64::from(is_changed);
     }
 
-    /// Returns the first new triangle.
+    /// Cuts and returns the first new triangle.
     pub(super) fn cut(&mut self, edit: &TopologyEdit) -> TriangleId {
         self.topology_revision += 1;
         let first = self.surface.edit(&edit.removed, &edit.added_positions, &edit.added);
@@ -153,7 +153,7 @@ impl Revision {
         first
     }
 
-    /// Makes a copy that has the published positions and triangles the same revision.
+    /// Gives a copy with the published positions and triangles the same revision numbers.
     pub(super) fn take_counts_of(&mut self, current: &Revision) {
         self.history.clone_from(&current.history);
         self.surface.take_findings_of(&current.surface);

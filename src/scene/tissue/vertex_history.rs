@@ -1,7 +1,7 @@
-//! Where a tissue's vertices were before its last deformations.
+//! Vertex positions of a tissue before its last deformations.
 //!
 //! A tick that comes after a deformation has to know how the tissue moved since the last one: the sweep tests the
-//! motion of both sides, and what is kept from tick to tick is loosened by how far a vertex moved.
+//! motion of both sides, and bounds kept from tick to tick are loosened by how far a vertex moved.
 
 use std::sync::Arc;
 
@@ -10,32 +10,32 @@ use glam::{DVec3, Vec3};
 use super::deform::Deformation;
 use crate::geometry::{TriangleMesh, tolerance::SINGLE_LENGTH_COVER};
 
-/// Deformations that are remembered: at 60 a second and a thousand ticks, more than one between two ticks is
-/// a burst.
+/// Maximum deformations that are remembered: at 60 a second and a thousand ticks, more than one between two ticks is a
+/// burst.
 const MOVES_MAX: usize = 4;
 
 /// The last deformations of a tissue, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scene) struct VertexHistory {
     moves: Vec<Arc<PastMove>>,
-    /// Of all deformations there ever were, metres.
+    /// Sum of the motion of all deformations ever, metres.
     travel_m: f64,
 }
 
-/// One deformation, to be undone.
+/// One deformation that can be undone.
 #[derive(Debug)]
 struct PastMove {
     /// The geometry revision that it made.
     revision: u64,
-    /// Ascending; `None`: all.
+    /// Moved vertices, ascending; `None`: all.
     vertices: Option<Vec<u32>>,
-    /// Where they were.
+    /// Positions before the move.
     from: Vec<Vec3>,
-    /// No vertex moved farther, metres.
+    /// Upper bound of any vertex's motion, metres.
     displacement_max: f64,
 }
 
-/// How vertices moved from an older revision to the newest.
+/// Motion of vertices from an older revision to the newest.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::scene) struct MotionSince<'a> {
     moves: &'a [Arc<PastMove>],
@@ -68,12 +68,12 @@ impl VertexHistory {
         if self.moves.len() == MOVES_MAX {
             self.moves.remove(0);
         }
-        // Shared by the two copies: a dense move is as large as the positions.
+        // The two copies share it: a dense move is as large as the positions.
         self.moves.push(Arc::new(PastMove { revision, vertices, from, displacement_max }));
         debug_assert!(self.moves.windows(2).all(|m| m[1].revision == m[0].revision + 1));
     }
 
-    /// From the given geometry revision to the newest; `None` when that is longer ago than is remembered.
+    /// Returns the motion from the given geometry revision to the newest; `None` if older than the history.
     pub(super) fn since(&self, revision: u64, newest: u64) -> Option<MotionSince<'_>> {
         let missed = (newest - revision) as usize;
         let first = self.moves.len().checked_sub(missed)?;
@@ -82,13 +82,13 @@ impl VertexHistory {
         Some(MotionSince { moves })
     }
 
-    /// No vertex has moved farther between two revisions than this has grown, metres: what is known of deformations
-    /// that are not remembered any more.
+    /// Bound of motion, metres: no vertex has moved farther between two revisions than this has grown. It also covers
+    /// deformations that are no longer remembered.
     pub(super) fn travel_m(&self) -> f64 {
         self.travel_m
     }
 
-    /// What it has allocated, the moves that it shares with `other` left out.
+    /// Returns the allocated memory without the moves that it shares with `other`.
     pub(super) fn heap_bytes_beside(&self, other: &VertexHistory) -> usize {
         let is_own = |m: &&Arc<PastMove>| !other.moves.iter().any(|o| Arc::ptr_eq(m, o));
         let of = |m: &Arc<PastMove>| {
@@ -104,29 +104,29 @@ impl MotionSince<'_> {
     /// No motion.
     pub(in crate::scene) const NONE: MotionSince<'static> = MotionSince { moves: &[] };
 
-    /// No vertex moved farther, metres.
+    /// Upper bound of any vertex's motion, metres.
     pub(in crate::scene) fn displacement_max(&self) -> f64 {
         self.moves.iter().map(|m| m.displacement_max).sum()
     }
 
-    /// Deformations since, one at least: each takes as long as the others.
+    /// Number of deformations since, at least one: each takes as long as the others.
     pub(in crate::scene) fn n_stages(&self) -> usize {
         self.moves.len().max(1)
     }
 
-    /// Where a vertex that is at `now` was, 0 at the older revision and 1 at the newest; a vertex that a cut
-    /// added since was nowhere else.
+    /// Position at `time` of a vertex that is at `now`, 0 at the older revision and 1 at the newest; a vertex that a
+    /// cut added since was nowhere else.
     pub(in crate::scene) fn position(&self, v: u32, now: DVec3, time: f64) -> DVec3 {
         debug_assert!((0.0..=1.0).contains(&time), "time {time}");
         let n = self.n_stages();
         let at = time * n as f64;
         let stage = (at as usize).min(n - 1);
-        // Before stage i a vertex was where the first move from i on that names it took it from.
+        // Before stage i, a vertex was at the position from which the first later move that names it took it.
         let [start, end] = [stage, stage + 1].map(|i| self.before(i, v).unwrap_or(now));
         start.lerp(end, at - stage as f64)
     }
 
-    /// Where a vertex was before the move of that number, if it has moved since.
+    /// Returns the position of a vertex before the move of that number, if it has moved since.
     fn before(&self, i: usize, v: u32) -> Option<DVec3> {
         self.moves.iter().skip(i).find_map(|m| {
             let at = match &m.vertices {

@@ -1,4 +1,4 @@
-//! What the writer of a tissue keeps between two changes: the spare copy, and what it has missed.
+//! State of the writer of a tissue between two changes: the spare copy, and the change it has missed.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::{geometry::TriangleId, surface::CrossingSearch};
 pub(super) struct TissueWriter {
     /// The revision before the published one.
     pub(super) spare: Option<Arc<Revision>>,
-    /// What the published revision has and the spare has not.
+    /// Change that the published revision has and the spare has not.
     pub(super) missed: Option<Change>,
     /// Old revisions that readers still had: kept so that they are freed here and not in a tick.
     pub(super) retired: Vec<Arc<Revision>>,
-    /// Whether the tissue crosses itself, from its first change on, and the revision (geometry, topology) that it
-    /// follows.
+    /// Search for crossings of the tissue with itself, from its first change on, and the revision (geometry, topology)
+    /// that it follows.
     pub(super) crossings: Option<CrossingSearch>,
     pub(super) followed: (u64, u64),
 }
 
-/// Triangles that are tested between two questions whether there is a change to make: a quarter of a millisecond.
+/// Triangles that are tested between two checks for a new change: a quarter of a millisecond.
 const TRIANGLES_PER_SEARCH: usize = 256;
 
 /// A change that was published.
@@ -33,8 +33,8 @@ pub(super) enum Change {
 }
 
 impl TissueWriter {
-    /// A copy of the current revision that nobody else sees. `superseded`: all vertices are about to be
-    /// moved, so a missed deformation need not be made up for.
+    /// Returns a copy of the current revision that nobody else sees. `superseded`: all vertices are about to be moved,
+    /// so a missed deformation need not be applied.
     pub(super) fn next_revision(&mut self, current: &Arc<Revision>, superseded: bool) -> Revision {
         let missed = self.missed.take();
         let mut next = match self.spare.take().map(Arc::try_unwrap) {
@@ -46,7 +46,7 @@ impl TissueWriter {
             }
             None => return Revision::clone(current),
         };
-        // The spare is one change behind. To make it up costs what the change cost; to copy costs the whole mesh.
+        // The spare is one change behind. Applying that costs as much as the change; copying costs the whole mesh.
         match missed {
             Some(Change::Moved(_)) if superseded => {}
             Some(Change::Moved(deformation)) => drop(next.move_vertices(&deformation)),
@@ -58,7 +58,7 @@ impl TissueWriter {
         next
     }
 
-    /// Before the first change of a tissue: from then on its crossings are followed.
+    /// Starts to follow crossings before the first change of a tissue.
     pub(super) fn begin_search(&mut self, current: &Revision) {
         if self.crossings.is_none() {
             self.crossings = Some(current.surface.crossing_search());
@@ -66,7 +66,7 @@ impl TissueWriter {
         }
     }
 
-    /// Goes on with the search for crossings in the published revision. True when there is nothing more to find out.
+    /// Continues the search for crossings in the published revision. Returns true if it is complete.
     pub(super) fn search_crossings(&mut self, current: &Revision) -> bool {
         let Some(search) = &mut self.crossings else { return true };
         let newest = (current.geometry_revision, current.topology_revision);
@@ -76,7 +76,7 @@ impl TissueWriter {
         current.surface.search_crossings(search, TRIANGLES_PER_SEARCH)
     }
 
-    /// Memory of what it keeps, without what the published revision's `history` shares with it.
+    /// Returns the allocated memory without that shared with the published revision's `history`.
     pub(super) fn heap_bytes_beside(&self, history: &VertexHistory) -> usize {
         let kept = self.spare.iter().chain(&self.retired);
         kept.map(|r| r.heap_bytes_beside(history)).sum::<usize>()

@@ -16,10 +16,11 @@ pub fn field_of(surface: &Surface, options: &FieldOptions) -> Field {
     build_field(surface, options, &|_| true).expect("nobody stops it")
 }
 
-/// Builds the field of a surface; `goes_on` is told how far it is and says whether to go on.
+/// Builds the field of a surface; `goes_on` gets the progress and returns whether to continue.
 ///
 /// # Errors
-/// When `goes_on` said no.
+///
+/// Returns an error if `goes_on` returned false.
 pub fn build_field(
     surface: &Surface,
     options: &FieldOptions,
@@ -28,13 +29,13 @@ pub fn build_field(
     with_exact(surface, |exact| sdf::build(surface.mesh(), exact, options, goes_on))
 }
 
-/// Whether a field from elsewhere can stand for that of a surface: see [`Field::is_of`].
+/// Returns whether a field from elsewhere can stand for that of a surface: see [`Field::is_of`].
 pub fn is_field_of(field: &Field, surface: &Surface, options: &FieldOptions) -> bool {
     with_exact(surface, |exact| field.is_of(surface.mesh(), exact, options))
 }
 
 fn with_exact<T>(surface: &Surface, work: impl FnOnce(&Exact) -> T) -> T {
-    // The field knows neither meshes' indexes nor signs: it asks the surface, which both link and tissue are.
+    // The field knows neither meshes' indexes nor signs: it queries the surface, which both link and tissue are.
     let by_winding = surface.is_by_winding();
     let distance = |p, hint| {
         let found = surface.signed_distance(p, f64::INFINITY, hint).expect("a link has triangles");

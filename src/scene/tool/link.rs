@@ -1,4 +1,4 @@
-//! A rigid part of a tool: its surface, what is prepared of it, and how far its points go with a pose.
+//! A rigid part of a tool: its surface, data prepared from it, and bounds of its points' motion with a pose.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -17,32 +17,32 @@ use glam::DVec3;
 
 /// A rigid part of a tool.
 pub struct Link {
-    /// Unique in its tool.
+    /// Name, unique in its tool.
     pub name: String,
-    /// As loaded.
+    /// Report of the mesh as loaded.
     pub report: MeshReport,
-    /// Tool frame from link frame when a tick gives no link pose.
+    /// Rest pose, tool frame from link frame, for ticks without a link pose.
     pub rest: Pose,
-    /// In the link's frame.
+    /// Surface in the link's frame.
     pub surface: Surface,
-    /// Of the surface; links of the same mesh may share one.
+    /// Field of the surface; links of the same mesh may share one.
     pub field: Arc<Field>,
-    /// The error that was asked of it, metres; `None`: the default.
+    /// Requested error of the field, metres; `None`: the default.
     pub field_tolerance_m: Option<f64>,
     /// Boxes of its triangles.
     pub tree: BoxTree,
     /// A triangle of each body.
     pub bodies: Vec<TriangleId>,
-    /// What it has allocated, bytes; its field left aside.
+    /// Allocated memory without the field, bytes.
     pub heap_bytes: usize,
-    /// What its field has allocated, bytes.
+    /// Allocated memory of the field, bytes.
     pub field_bytes: usize,
     /// The vertices farthest along the axes, both ways: one of them is often nearest to a tissue.
     pub extremes: [u32; 6],
 }
 
 impl Link {
-    /// Indexes the mesh. `field_of` builds the field of the surface that it is given, or knows it already.
+    /// Indexes the mesh. `field_of` builds the field of the surface that it is given, or has it already.
     pub fn new(
         name: String,
         loaded: LoadedMesh,
@@ -53,10 +53,11 @@ impl Link {
         built.unwrap_or_else(|never| match never {})
     }
 
-    /// The same with a field that may not come to be.
+    /// Indexes the mesh, with a field that may fail to build.
     ///
     /// # Errors
-    /// Those of `field_of`.
+    ///
+    /// Returns the errors of `field_of`.
     pub fn try_new<F: Into<Arc<Field>>, E>(
         name: String,
         loaded: LoadedMesh,
@@ -70,7 +71,7 @@ impl Link {
         debug_assert!(!bodies.is_empty(), "link {name:?} has no body");
         let field = field_of(&surface)?.into();
         debug_assert!(field.tolerance() > 0.0, "tolerance {} m", field.tolerance());
-        // Once: a field counts its cells for it.
+        // Computed once: a field counts its cells for it.
         let field_bytes = field.report().bytes;
         let heap_bytes = surface.heap_bytes() + tree.heap_bytes();
         // A saved report does not have them.
@@ -94,24 +95,24 @@ impl Link {
         Rigid { mesh: self.surface.mesh(), tree: &self.tree }
     }
 
-    /// A vertex of each body of the link.
+    /// Returns a vertex of each body of the link.
     pub(crate) fn vertex_of_each_body(&self) -> impl Iterator<Item = u32> + '_ {
         self.bodies.iter().map(|t| self.surface.mesh().vertices(*t)[0])
     }
 
-    /// No point of the link is farther than this from its origin, metres.
+    /// Upper bound of the distance of any point of the link from its origin, metres.
     pub(in crate::scene) fn radius(&self) -> f64 {
         // The farthest point of a box from anywhere is a corner, for distance is convex.
         self.surface.bounds().corners().map(|c| c.length()).into_iter().fold(0.0, f64::max)
     }
 
-    /// The same from the origin of its tool, at rest.
+    /// Upper bound of the distance of any point of the link from the origin of its tool, at rest, metres.
     pub(in crate::scene) fn reach_at_rest(&self) -> f64 {
         let b = self.rest.aabb(self.surface.bounds());
         b.min.abs().max(b.max.abs()).as_dvec3().length()
     }
 
-    /// No point of the link is farther than this from its place at another pose, metres.
+    /// Upper bound of the distance of any point of the link between two poses, metres.
     pub(crate) fn displacement(&self, from: &Pose, to: &Pose) -> f64 {
         // The difference of two rigid motions is affine, so its length is convex and greatest at a corner.
         let corners = self.surface.bounds().corners();
@@ -121,7 +122,7 @@ impl Link {
         farthest
     }
 
-    /// Whether the side may change without a triangle of the link somewhere about these points, in link frame.
+    /// Returns whether the side may change somewhere about these points, in link frame, without a triangle of the link.
     pub(in crate::scene) fn is_open_about<'a>(
         &self,
         points: impl Iterator<Item = &'a DVec3>,
@@ -132,8 +133,8 @@ impl Link {
         }
     }
 
-    /// Whether the side of a point in link frame is that of all within `radius` metres, but for triangles of the link.
-    /// Not known when the time is over, and then not.
+    /// Returns whether all points within `radius` metres have the side of a point in link frame, except across
+    /// triangles of the link. Unknown once the time is over, and then false.
     pub(in crate::scene) fn side_holds(&self, p: DVec3, radius: f64, time: &TimeLeft) -> bool {
         !self.is_open_near(p, radius) || {
             // The field knows sides, but not how far the winding number is from changing them.
@@ -142,7 +143,7 @@ impl Link {
         }
     }
 
-    /// The same within `radius` metres of a point.
+    /// Returns whether the side may change within `radius` metres of a point without a triangle of the link.
     pub(in crate::scene) fn is_open_near(&self, p: DVec3, radius: f64) -> bool {
         self.surface.boundary().is_near(p, radius)
     }
@@ -152,7 +153,7 @@ fn extremes(mesh: &TriangleMesh) -> [u32; 6] {
     let along = |v: u32, i: usize| mesh.position(v)[i / 2] * [1.0, -1.0][i % 2];
     let used = || mesh.triangle_ids().flat_map(|t| mesh.vertices(t));
     std::array::from_fn(|i| {
-        // Vertices that no triangle uses are part of the mesh, but not of the link.
+        // Vertices that no triangle uses belong to the mesh, but not to the link.
         let farthest = used().max_by(|a, b| along(*a, i).total_cmp(&along(*b, i)).then(b.cmp(a)));
         farthest.expect("a link has triangles")
     })

@@ -1,8 +1,8 @@
-//! How far a link is from points and boxes: bounds from its field, exact answers from its surface.
+//! Distance of a link from points and boxes: bounds from its field, exact answers from its surface.
 //!
 //! The field answers fast and within a certified interval; the surface answers exactly, by the link's box tree. The
-//! field decides where, the surface how deep and which way, so that neither depth nor normal jumps where a contact
-//! passes from one subspace of the field to the next.
+//! field decides the position, the surface the depth and the way out, so that neither depth nor normal jumps when a
+//! contact passes from one subspace of the field to the next.
 
 use glam::DVec3;
 
@@ -20,22 +20,22 @@ use crate::{
 };
 
 impl Link {
-    /// False only when everything in the box, which is in scene frame, is farther than `reach` metres from
-    /// the link.
+    /// Returns false only if everything in the box, which is in scene frame, is farther than `reach` metres from the
+    /// link.
     pub(crate) fn may_be_near(&self, link_from_scene: &Pose, b: &Aabb, reach: f64) -> bool {
         !b.is_empty()
             && self.may_be_within(link_from_scene.point(b.centre()), b.diagonal() * 0.5 + reach)
     }
 
-    /// False only when the link is farther than `radius` metres from a point in its frame.
+    /// Returns false only if the link is farther than `radius` metres from a point in its frame.
     pub(in crate::scene) fn may_be_within(&self, p: DVec3, radius: f64) -> bool {
         debug_assert!(p.is_finite() && radius >= 0.0, "{radius} m about {p}");
         let to_box = self.surface.bounds().distance_squared(p).sqrt();
         to_box <= radius && self.field.may_be_within(self.surface.mesh(), p, radius)
     }
 
-    /// The field at a point in link frame, or the exact surface where the field's interval is wider than
-    /// `slack` metres. `near`: a triangle that is likely near.
+    /// Reads the field at a point in link frame, or the exact surface if the field's interval is wider than `slack`
+    /// metres. `near`: a triangle that is likely near.
     pub(in crate::scene) fn read(
         &self,
         p: DVec3,
@@ -49,8 +49,8 @@ impl Link {
         if is_narrow { reading } else { self.refined(p, reading, near, time) }
     }
 
-    /// The exact surface at a point where the field was read. Where the field is sure of the side, only the
-    /// nearest point is looked for, no farther than the field allows. Once the time is over the field's reading.
+    /// Reads the exact surface at a point where the field was read. If the field is sure of the side, searches only for
+    /// the nearest point, no farther than the field allows. Once the time is over, returns the field's reading.
     pub(in crate::scene) fn refined(
         &self,
         p: DVec3,
@@ -63,8 +63,8 @@ impl Link {
         if is_sure && reading.exact.is_some() {
             return reading;
         }
-        // By the box tree and not by the surface's index: a near triangle known, the direction to it is one more axis
-        // along which nearly all else is farther.
+        // Uses the box tree and not the surface's index: with a near triangle known, the direction to it is one more
+        // axis along which nearly all else is farther.
         let near = reading.exact.map(|(t, _)| t).or(near);
         let reach = reading.lower.abs().max(reading.upper.abs()) * BOUND_COVER;
         let guess = Guess { triangle: near, direction: -reading.value * reading.gradient };
@@ -84,7 +84,7 @@ impl Link {
         exact_reading(distance * side, away * side, (found.triangle, found.closest), 1.0)
     }
 
-    /// The exact surface at a point in link frame; `None` when the time is over before it is known.
+    /// Reads the exact surface at a point in link frame; `None` if the time is over before it is known.
     pub(in crate::scene) fn exactly_at(
         &self,
         p: DVec3,
@@ -98,7 +98,7 @@ impl Link {
         self.signed(p, found.expect("a link has triangles"), time)
     }
 
-    /// The same where it is known which triangle is nearest.
+    /// Reads the exact surface if the nearest triangle is known.
     fn signed(
         &self,
         p: DVec3,
@@ -109,17 +109,17 @@ impl Link {
         Some(exact_reading(d.signed_distance, d.normal, (d.triangle, d.closest), d.certainty))
     }
 
-    /// Nothing between three points (link frame) is deeper than this, metres (negative inside). `near`: triangles of
-    /// the link.
+    /// Bound: nothing between three points (link frame) is deeper than this, metres (negative inside). `near`:
+    /// triangles of the link.
     pub(in crate::scene) fn depth_bound(
         &self,
         near: &[Option<TriangleId>; 2],
         corners: &[DVec3; 3],
     ) -> f64 {
-        // No point is deeper than it is far from either of two triangles, and these distances are convex, so at most
-        // what their values at the corners give between them. Over weights, the most of the lesser of two linear
-        // functions is the least over l in [0, 1] of the most of l a + (1 - l) b at the corners. A third triangle, or
-        // those nearest to the corners, were tried: no fewer reads of the field.
+        // No point is deeper than its distance from either of two triangles, and these distances are convex, so they
+        // are at most as their values at the corners interpolate between them. Over weights, the most of the lesser of
+        // two linear functions is the least over l in [0, 1] of the most of l a + (1 - l) b at the corners. A third
+        // triangle, or those nearest to the corners, saved no reads of the field.
         let far = |t: TriangleId| {
             let t = self.surface.mesh().triangle(t);
             corners.map(|c| closest_point(c, &t).distance_squared.sqrt())
@@ -139,7 +139,7 @@ impl Link {
     }
 }
 
-/// A reading of the exact surface: an interval of no width.
+/// Returns a reading of the exact surface: an interval of no width.
 pub(in crate::scene) fn exact_reading(
     signed_distance: f64,
     gradient: DVec3,
@@ -168,8 +168,8 @@ mod tests {
         sdf::FieldOptions,
     };
 
-    /// In the cavity of a hook of few large faces, where a cell of the field is as wide as the cavity, points are told to
-    /// be beyond a radius when they are, and only then.
+    /// In the cavity of a hook of few large faces, where a cell of the field is as wide as the cavity, points are
+    /// reported beyond a radius if they are, and only then.
     #[test]
     fn what_is_in_a_cavity_is_beyond_what_is_nearer() {
         let hook = load(shapes::hook(), &LoadOptions::default()).expect("a mesh");

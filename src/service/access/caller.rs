@@ -1,4 +1,4 @@
-//! Who calls, and what their key lets them do.
+//! Caller of a request, and the rights of its key.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use super::{
     role::Role,
 };
 
-/// Whoever calls. Without a keys file that is anybody, who may do everything.
+/// Caller of a request. Without a keys file it is anybody, who may do everything.
 #[derive(Clone, Debug)]
 pub struct Caller(Option<Arc<ApiKey>>);
 
 impl Caller {
-    /// Anybody.
+    /// Caller without a key.
     pub const ANYBODY: Caller = Caller(None);
 
-    /// The key's name.
+    /// Returns the key's name.
     pub fn name(&self) -> Option<&str> {
         self.0.as_ref().map(|key| &*key.name)
     }
 
-    /// What the key allows at most at a time.
+    /// Returns the key's quotas.
     pub fn quotas(&self) -> Quotas {
         self.0.as_ref().map_or(Quotas::default(), |key| key.quotas)
     }
 
-    /// Whether it may change or delete what belongs to `owner`.
+    /// Returns true if the caller may change or delete the scenes of `owner`.
     pub fn may_change(&self, owner: Option<&str>) -> bool {
         self.role() == Role::Admin || self.name() == owner
     }
 
-    /// Whether its key is enough for a method.
+    /// Checks that the key's role is enough for a method.
     pub fn check_role(&self, needed: Role) -> Result<(), Denied> {
         match &self.0 {
             Some(key) if key.role < needed => {
@@ -42,7 +42,7 @@ impl Caller {
         }
     }
 
-    /// Whether both came with one key, and it was not revoked in between.
+    /// Returns true if both callers have one key, which was not revoked in between.
     pub fn is_same(&self, other: &Caller) -> bool {
         match (&self.0, &other.0) {
             (Some(own), Some(other)) => Arc::ptr_eq(&own.revocation, &other.revocation),
@@ -50,17 +50,17 @@ impl Caller {
         }
     }
 
-    /// Whether its key was revoked or changed since it called.
+    /// Returns true if the key was revoked or changed since the call.
     pub fn is_revoked(&self) -> bool {
         self.0.as_ref().is_some_and(|key| key.revocation.is_revoked())
     }
 
-    /// Ends what is under way when its key is revoked; `None` for anybody.
+    /// Returns a watch that reports when the key is revoked; `None` for anybody.
     pub fn watch(&self) -> Option<RevocationWatch> {
         self.0.as_ref().map(|key| RevocationWatch::new(&key.revocation))
     }
 
-    /// Of a key's calls from now on.
+    /// Creates the caller of a key's calls.
     pub(super) fn of(key: Arc<ApiKey>) -> Caller {
         Caller(Some(key))
     }
@@ -70,7 +70,7 @@ impl Caller {
     }
 }
 
-/// Who made a request, as found out before its handler ran.
+/// Returns the caller of a request, as determined before its handler ran.
 pub fn caller<T>(request: &tonic::Request<T>) -> Caller {
     request.extensions().get().cloned().unwrap_or(Caller::ANYBODY)
 }

@@ -12,40 +12,40 @@ use tracing::{error, info};
 
 use crate::os::regular_file;
 
-/// Why a file of keys or certificates cannot be used. Never holds a secret.
+/// Error of a file of keys or certificates. Never contains a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{setting}, {}: {problem}", file.display())]
 pub struct AccessError {
-    /// The setting that names the file.
+    /// Setting that names the file.
     pub setting: &'static str,
-    /// As configured.
+    /// Path as configured.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: String,
 }
 
 impl AccessError {
-    /// A problem with the file of a setting.
+    /// Creates the error for the file of a setting.
     pub fn new(setting: &'static str, file: &Path, problem: impl ToString) -> AccessError {
         AccessError { setting, file: file.to_owned(), problem: problem.to_string() }
     }
 }
 
-/// What was read from files that may change.
+/// Content of files that may change.
 pub struct WatchedFiles<T> {
     now: ArcSwap<T>,
     files: Vec<PathBuf>,
-    /// Of what stood in each when it was last read; `None` where it could not be.
-    // Not their times: two changes within a tick of the system's clock have one.
+    /// Digest of each file at the last read; `None` if the file could not be read.
+    // Digests instead of times: two changes within a tick of the system's clock have the same time.
     seen: Mutex<Vec<Option<blake3::Hash>>>,
     read: Box<dyn Fn() -> Result<T, AccessError> + Send + Sync>,
 }
 
 impl<T> WatchedFiles<T> {
-    /// Reads them for the first time.
+    /// Reads the files for the first time.
     ///
     /// # Errors
-    /// When they cannot be used.
+    /// Returns an error if they cannot be used.
     pub fn open(
         files: Vec<PathBuf>,
         read: impl Fn() -> Result<T, AccessError> + Send + Sync + 'static,
@@ -54,19 +54,20 @@ impl<T> WatchedFiles<T> {
         Ok(WatchedFiles { now: ArcSwap::from_pointee(read()?), files, seen, read: Box::new(read) })
     }
 
-    /// What was read last.
+    /// Returns the content that was read last.
     pub fn now(&self) -> Arc<T> {
         self.now.load_full()
     }
 
-    /// Files that cannot be used change nothing: what was read last stays. `succeed` is given the new and the old.
+    /// Reads changed files again, or all if `asked`. Unusable files change nothing: the last content stays. `succeed`
+    /// is called with the new and the old content.
     pub fn refresh(&self, asked: bool, succeed: impl FnOnce(&mut T, &T)) {
         let mut seen = self.seen.lock();
         let new = digests(&self.files);
         if *seen == new && !asked {
             return;
         }
-        // Also when reading fails: a broken file is told once, not at each interval.
+        // Updated even if reading fails: a broken file is logged once, not at each interval.
         *seen = new;
         let files = self.files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>();
         match (self.read)() {
@@ -85,7 +86,7 @@ fn digests(files: &[PathBuf]) -> Vec<Option<blake3::Hash>> {
     files.iter().map(digest).collect()
 }
 
-/// The text of a setting's file.
+/// Reads the text of a setting's file.
 pub fn read_file(setting: &'static str, file: &Path) -> Result<String, AccessError> {
     let read = regular_file::read(file)
         .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));

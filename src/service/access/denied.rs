@@ -1,27 +1,27 @@
-//! Why a call is not for its caller.
+//! Refusals of calls by the access rules.
 
 use super::role::Role;
 
-/// Why a call is not for its caller.
+/// Refusal of a call by the access rules.
 #[derive(Debug, thiserror::Error)]
 pub enum Denied {
-    /// No key, or one that does not exist.
+    /// No key was sent, or one that does not exist.
     #[error("no valid key was given, expected the metadata `authorization: Bearer KEY`")]
     Unknown,
-    /// The key was good when the call began.
+    /// The key was revoked or changed since the call began.
     #[error("key {key:?} was revoked or changed since this call began")]
     Revoked {
-        /// The key's name.
+        /// Name of the key.
         key: String,
     },
-    /// The key's role is too small.
+    /// The key's role is too low.
     #[error("key {key:?} is {role}, expected a key that is {needed}")]
     Role {
-        /// The key's name.
+        /// Name of the key.
         key: String,
-        /// What it is.
+        /// Role of the key.
         role: Role,
-        /// What it would have to be.
+        /// Required role.
         needed: Role,
     },
 }

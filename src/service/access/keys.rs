@@ -11,38 +11,38 @@ use super::{
     role::Role,
 };
 
-/// What names the file.
+/// Setting that names the file.
 const SETTING: &str = "access.keys_file";
-/// Shorter secrets can be guessed.
+/// Minimum length of a secret: shorter ones can be guessed.
 const SECRET_CHARS_MIN: usize = 16;
 
-/// All keys. Secrets are kept as digests only.
+/// All keys. Only digests of the secrets are stored.
 pub struct ApiKeys(Vec<Arc<ApiKey>>);
 
-/// One key.
+/// An API key.
 #[derive(Debug)]
 pub struct ApiKey {
-    /// As it is logged, and as scenes are owned by.
+    /// Name of the key in the log, and as the owner of scenes.
     pub name: String,
-    /// What it allows.
+    /// Role of the key.
     pub role: Role,
-    /// How much it allows at a time.
+    /// Quotas of the key.
     pub quotas: Quotas,
-    /// Shared with the key that takes its place in a file that is read again.
+    /// Revocation, shared with the key that replaces this one when the file is read again.
     pub revocation: Arc<Revocation>,
     secret: blake3::Hash,
 }
 
-/// How much one key may have at a time; `None` is no limit but the server's own.
+/// Maximum amounts of one key at a time; `None`: no limit but the server's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quotas {
-    /// Scenes.
+    /// Number of scenes.
     pub scenes: Option<u64>,
     /// Triangles of tissues and links in its scenes.
     pub triangles: Option<u64>,
-    /// Bytes that its scenes and sessions take.
+    /// Bytes of its scenes and sessions.
     pub bytes: Option<u64>,
-    /// Haptic loops.
+    /// Number of haptic loops.
     pub streams: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ impl ApiKeys {
     /// Reads a file of keys.
     ///
     /// # Errors
-    /// With the file and line, never with what stands there: it may be a secret.
+    /// An error with the file and line, never with the line's text: it may be a secret.
     pub fn read(file: &Path) -> Result<ApiKeys, AccessError> {
         let text = read_file(SETTING, file)?;
         let entries: KeysFile = toml::from_str(&text).map_err(|error| {
@@ -92,11 +92,10 @@ impl ApiKeys {
         Ok(ApiKeys(keys))
     }
 
-    /// Takes the place of `old`: keys that stay go on, with the quotas they have now, and all others of `old` are
-    /// revoked.
+    /// Replaces `old`: unchanged keys stay valid, with their new quotas, and all other keys of `old` are revoked.
     pub fn succeed(&mut self, old: &ApiKeys) {
         for key in &old.0 {
-            // Nobody has one of the new keys yet.
+            // The new keys are not shared yet.
             let mut own = self.0.iter_mut().filter_map(Arc::get_mut);
             match own.find(|new| new.is_as(key)) {
                 Some(new) => new.revocation = Arc::clone(&key.revocation),
@@ -108,7 +107,7 @@ impl ApiKeys {
         }
     }
 
-    /// The key of a secret. Takes as long for any: digests are compared in constant time, all of them.
+    /// Returns the key of a secret. Takes equally long for any secret: all digests are compared, in constant time.
     pub fn find(&self, secret: &str) -> Option<Arc<ApiKey>> {
         // No salt and no slow hash: secrets are random and long, and this runs for every call.
         let digest = blake3::hash(secret.as_bytes());

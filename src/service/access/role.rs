@@ -1,18 +1,18 @@
-//! What a key lets its callers do.
+//! Roles of keys.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// What a key allows; each includes those before it.
+/// Role of a key; each includes the earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// To look, to ask and to track.
+    /// Reads, queries and tracks.
     ReadOnly,
-    /// To make scenes, and to change and delete those of the same key.
+    /// Creates scenes, and changes and deletes those of the same key.
     Full,
-    /// To change and delete all scenes.
+    /// Changes and deletes all scenes.
     Admin,
 }
 

@@ -1,4 +1,4 @@
-//! The server's certificate, and the authorities of its clients'.
+//! The server's certificate, and the certificate authorities of its clients.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,12 +15,12 @@ use tokio_rustls::rustls::{
 use super::credential_file::{AccessError, read_file};
 use crate::config;
 
-// The settings of the files.
+// Settings that name the files.
 const CERTIFICATE: &str = "access.certificate_file";
 const PRIVATE_KEY: &str = "access.private_key_file";
 const CLIENT_CA: &str = "access.client_ca_file";
 
-/// Where certificates are.
+/// Paths of the certificate files.
 pub struct Files {
     certificate: PathBuf,
     private_key: PathBuf,
@@ -28,7 +28,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// `None` without TLS.
+    /// Returns the configured paths; `None` without TLS.
     pub fn of(access: &config::AccessSettings) -> Option<Files> {
         Some(Files {
             certificate: access.certificate_file.clone()?,
@@ -37,16 +37,16 @@ impl Files {
         })
     }
 
-    /// Each of them.
+    /// Returns all paths.
     pub fn all(&self) -> Vec<PathBuf> {
         let all = [Some(&self.certificate), Some(&self.private_key), self.client_ca.as_ref()];
         all.into_iter().flatten().cloned().collect()
     }
 
-    /// What connections are made with from now on: TLS 1.2 or 1.3, HTTP/2.
+    /// Reads the TLS configuration for new connections: TLS 1.2 or 1.3, HTTP/2.
     ///
     /// # Errors
-    /// The first file that cannot be used.
+    /// The first unusable file.
     pub fn read(&self) -> Result<ServerConfig, AccessError> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates_of(CERTIFICATE, &self.certificate)?;
@@ -73,7 +73,7 @@ impl Files {
         };
         let config = config.with_single_cert(certificates, key);
         let mut config = config.map_err(|e| AccessError::new(CERTIFICATE, &self.certificate, e))?;
-        // A client that speaks HTTP/1.1 only is refused in the handshake and not by a preface that never comes.
+        // A client that speaks HTTP/1.1 only is refused in the handshake, before it waits for a preface.
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(config)
     }

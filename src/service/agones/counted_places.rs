@@ -1,41 +1,41 @@
-//! A counter of places: what is here, and what Agones has promised to clients that are on their way.
+//! Counter of places: those in use, and those that Agones has promised to clients on their way.
 //!
-//! An allocation raises the counter before its client comes. If the server then told what is here, the promise would be
-//! gone, and the next allocation could have the same place. So what the counter has beyond what is here counts as promised:
-//! until somebody comes, who takes one of these places, or for a while.
+//! An allocation raises the counter before its client comes. If the server then reported only the places in use, the
+//! promise would be lost, and the next allocation could get the same place. So the excess of the counter over the
+//! places in use counts as promised: until a client comes, which takes one of these places, or for a limited time.
 
 use std::{collections::VecDeque, time::Duration};
 
-/// Until a place that nobody came for is free again.
+/// Time after which a promised place that nobody took is free again.
 pub const PROMISED_MAX: Duration = Duration::from_secs(30);
 
-/// One counter.
+/// A counter.
 pub struct CountedPlaces {
     name: &'static str,
     there: i64,
-    /// When each was promised, the oldest first.
+    /// Times of the promises, the oldest first.
     promised_ns: VecDeque<u64>,
-    /// What Agones has, as far as is known.
+    /// Count that Agones has, as far as is known.
     told: Option<i64>,
 }
 
 impl CountedPlaces {
-    /// Nothing is here, and nothing known.
+    /// Creates a counter with no place in use, and no known count.
     pub fn new(name: &'static str) -> CountedPlaces {
         CountedPlaces { name, there: 0, promised_ns: VecDeque::new(), told: None }
     }
 
-    /// As Agones calls it.
+    /// Returns the counter's name in Agones.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether a place is kept for somebody.
+    /// Returns true if a place is promised.
     pub fn are_promised(&self) -> bool {
         !self.promised_ns.is_empty()
     }
 
-    /// Agones has this count.
+    /// Records the count that Agones has.
     pub fn see(&mut self, count: i64, now_ns: u64) {
         self.told = Some(count);
         for _ in self.taken()..count {
@@ -43,14 +43,14 @@ impl CountedPlaces {
         }
     }
 
-    /// So many are here. Whoever came takes a place that was promised, if there is one.
+    /// Sets the number of places in use. A new client takes a promised place, if there is one.
     pub fn set_there(&mut self, n: i64) {
         let came = (n - self.there).max(0) as usize;
         self.promised_ns.drain(..came.min(self.promised_ns.len()));
         self.there = n;
     }
 
-    /// What Agones is to be told: nothing before it has said what it has, or while it has that already.
+    /// Returns the count to send to Agones; `None` before Agones has reported its count, or if that count is right.
     pub fn due(&mut self, now_ns: u64) -> Option<i64> {
         let is_over = |at: &u64| u128::from(now_ns.saturating_sub(*at)) > PROMISED_MAX.as_nanos();
         while self.promised_ns.front().is_some_and(is_over) {
@@ -60,7 +60,7 @@ impl CountedPlaces {
         self.told.is_some_and(|told| told != taken).then_some(taken)
     }
 
-    /// Agones was told.
+    /// Records the count that was sent to Agones.
     pub fn set_told(&mut self, count: i64) {
         self.told = Some(count);
     }
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(places.due(10), None, "one of two was taken");
         places.set_there(2);
         assert_eq!((places.due(10), places.are_promised()), (None, false));
-        // One without an allocation.
+        // A client without an allocation.
         places.set_there(3);
         assert_eq!(places.due(10), Some(3));
         places.set_told(3);

@@ -1,4 +1,4 @@
-//! The sidecar's protocol, as generated from `proto/agones`.
+//! Protocol of the sidecar, as generated from `proto/agones`.
 
 #![allow(missing_docs, dead_code, clippy::all)]
 

@@ -1,4 +1,4 @@
-//! The sidecar is told what is so. The whole server is told of in `tests/it/agones.rs`.
+//! Tests of the state that the sidecar receives. `tests/it/agones.rs` tests the whole server.
 
 use std::thread;
 
@@ -11,7 +11,7 @@ use fake_sidecar::{FakeSidecar, Heard};
 #[path = "../../../tests/it/agones/fake_sidecar.rs"]
 mod fake_sidecar;
 
-/// A runtime of ticks of its own, which can be made to hang.
+/// A separate runtime of ticks, which can be made to hang.
 struct Ticks {
     heart: Arc<Heartbeat>,
     hang: Option<oneshot::Sender<thread::JoinHandle<()>>>,
@@ -28,7 +28,7 @@ impl Ticks {
                 tokio::select! {
                     () = beating.beat() => {}
                     waits_for = told => {
-                        // A task that gives its thread back to nobody.
+                        // A task that never yields its thread.
                         let _ = waits_for.expect("told").join();
                     }
                 }
@@ -38,7 +38,7 @@ impl Ticks {
         Ticks { heart, hang: Some(hang) }
     }
 
-    /// Until the other thread ends.
+    /// Hangs until the other thread ends.
     fn hang_for(&mut self, thread: thread::JoinHandle<()>) {
         let hang = self.hang.take().expect("once");
         hang.send(thread).expect("it runs");
@@ -85,7 +85,7 @@ async fn ready_is_said_when_scenes_were_read_and_not_before() {
     let registry = scenes();
     registry.life().set_recovering(true);
     talks(&registry, &ticks, &fake);
-    // It is well, and not ready.
+    // The server is healthy, and not ready.
     fake.until("well", |fake| fake.beats().len() >= 3).await;
     assert_eq!(fake.heard(), []);
     registry.life().set_recovering(false);
@@ -111,7 +111,7 @@ async fn scenes_allocate_and_are_counted_and_the_end_is_told() {
     let counted = |n| Heard::Counted("scenes".to_owned(), n);
     fake.until("allocated", |fake| fake.heard().len() == 3).await;
     assert_eq!(fake.heard()[1..], [Heard::Allocate, counted(1)]);
-    // An allocation for somebody who is on the way: it is not counted off.
+    // An allocation for a client on its way: its count stays.
     fake.set(|status| status.counters.get_mut("scenes").expect("there").count = 2);
     let beats = fake.beats().len();
     fake.until("looked at", |fake| fake.beats().len() > beats + 1).await;

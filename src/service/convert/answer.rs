@@ -1,4 +1,4 @@
-//! What a tick answers.
+//! Conversion of a tick's answer.
 
 use glam::DVec3;
 
@@ -12,7 +12,7 @@ use crate::scene::{
     tick::answer::{Flags, TissueState, UnsweptReason},
 };
 
-/// The flags as bits: bit n is the flag with number n.
+/// Returns the flags as bits: bit n is the flag with number n.
 pub fn flags(flags: &Flags) -> u32 {
     let bit = |set: bool, flag: proto::Flag| if set { 1 << flag as u32 } else { 0 };
     bit(flags.truncated, proto::Flag::Truncated)
@@ -24,7 +24,7 @@ pub fn flags(flags: &Flags) -> u32 {
         | bit(flags.swept, proto::Flag::Swept)
 }
 
-/// Why [`proto::Flag::Swept`] is not among the flags.
+/// Returns the reason why [`proto::Flag::Swept`] is not among the flags.
 pub fn unswept_reason(flags: &Flags) -> proto::UnsweptReason {
     match flags.unswept_reason {
         None => proto::UnsweptReason::Unspecified,
@@ -36,7 +36,7 @@ pub fn unswept_reason(flags: &Flags) -> proto::UnsweptReason {
     }
 }
 
-/// To the wire.
+/// Converts the states of tissues to their messages.
 pub fn tissue_states(states: &[TissueState]) -> Vec<proto::TissueState> {
     let state = |s: &TissueState| proto::TissueState {
         tissue_id: s.tissue.0,
@@ -47,12 +47,12 @@ pub fn tissue_states(states: &[TissueState]) -> Vec<proto::TissueState> {
     states.iter().map(state).collect()
 }
 
-/// To the wire. `forbidden`: the tissues that are forbidden regions.
+/// Converts the answers of links to their messages. `forbidden`: the tissues that are forbidden regions.
 pub fn links(answer: &TickAnswer, forbidden: &[TissueId]) -> Vec<proto::LinkAnswer> {
     answer.links.iter().map(|answer| link(answer, forbidden)).collect()
 }
 
-/// To the wire.
+/// Converts the answers of probes to their messages.
 pub fn probes(answer: &TickAnswer) -> Vec<proto::ProbeAnswer> {
     answer.probes.iter().map(probe).collect()
 }
@@ -107,7 +107,7 @@ fn probe(answer: &ProbeAnswer) -> proto::ProbeAnswer {
 }
 
 fn contacts(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::Contacts {
-    // Parallel arrays, not a message a contact: a tick encodes hundreds of numbers, and a sub-message each costs a
+    // Parallel arrays instead of a message per contact: a tick encodes hundreds of numbers, and a sub-message costs a
     // tag, a length and a size computation for every contact.
     let given = &answer.contacts;
     let marked: &[Contact] = if forbidden.is_empty() { &[] } else { given };
@@ -119,7 +119,7 @@ fn contacts(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::Contacts {
         on_tissue_xyz_m: flat(given, |c| c.on_tissue.position),
         on_tool_xyz_m: flat(given, |c| c.on_tool.position),
         normal_xyz: flat(given, |c| c.normal),
-        // Not rounded towards either side: half a unit of the last place is far below the field's tolerance.
+        // Rounded to nearest: half a unit of the last place is far below the field's tolerance.
         signed_distance_m: given.iter().map(|c| c.signed_distance_m as f32).collect(),
         link_triangle_ids: given.iter().map(|c| c.on_tool.triangle.0).collect(),
         contact_ids: answer.statuses.iter().map(|l| l.id).collect(),
@@ -131,16 +131,16 @@ fn contacts(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::Contacts {
     }
 }
 
-/// Empty where it is so of none, as it mostly is: an answer is no longer for it.
+/// Empty if `is` is false for all contacts, the usual case, so that it adds no bytes to the answer.
 fn if_any(contacts: &[Contact], is: impl Fn(&Contact) -> bool) -> Vec<bool> {
     if contacts.iter().any(&is) { contacts.iter().map(is).collect() } else { Vec::new() }
 }
 
-/// Empty when each contact is as deep as it says.
+/// Empty if the depth of every contact is exact.
 fn depths_max(contacts: &[Contact]) -> Vec<f32> {
     let is_any = contacts.iter().any(|c| c.depth_max_m.is_some());
     let given = if is_any { contacts } else { &[] };
-    // Rounded up, as a bound; an exact depth like the distance that it repeats.
+    // A bound is rounded up; an exact depth is rounded like the distance that it repeats.
     let bound = |depth: f64| (depth as f32).next_up();
     given.iter().map(|c| c.depth_max_m.map_or(-c.signed_distance_m as f32, bound)).collect()
 }

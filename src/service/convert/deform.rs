@@ -1,4 +1,4 @@
-//! Deformations, cuts and exported surfaces.
+//! Conversion of deformations and cuts.
 
 use std::collections::HashMap;
 
@@ -25,13 +25,13 @@ const DENSE: &str = "dense.positions_m";
 /// A deformation that the engine refused.
 #[derive(Debug)]
 pub struct RefusedDeformation {
-    /// Why.
+    /// Reason of the refusal.
     pub error: DeformError,
-    /// The array of the request that brought the positions.
+    /// Field of the request with the positions.
     pub array: &'static str,
 }
 
-/// The array of a request that a deformation's positions came in.
+/// Returns the field of a request that held a deformation's positions.
 pub fn positions_array(deformation: &Deformation) -> &'static str {
     match deformation {
         Deformation::Sparse { .. } => SPARSE,
@@ -39,7 +39,7 @@ pub fn positions_array(deformation: &Deformation) -> &'static str {
     }
 }
 
-/// What to move. The engine checks ids and places.
+/// Parses a deformation. The engine checks ids and positions.
 pub fn deformation(request: &proto::DeformRequest) -> Result<Deformation, FieldError> {
     use proto::deform_request::Positions;
     match request.positions.as_ref().ok_or_else(|| Problem::Missing.of("positions"))? {
@@ -51,7 +51,7 @@ pub fn deformation(request: &proto::DeformRequest) -> Result<Deformation, FieldE
     }
 }
 
-/// To the wire; `held` as the tissue says.
+/// Converts a deformation's result to its message; `held`: the tissue's held revisions.
 pub fn deformed(
     sequence: u64,
     done: &Deformed,
@@ -72,7 +72,7 @@ pub fn deformed(
     }
 }
 
-/// What a tissue holds, the revision of `current` the last.
+/// Converts the held revisions of a tissue to their message; the last is that of `current`.
 pub fn held(current: &Revision, held: Vec<u64>) -> proto::HoldTissueResponse {
     proto::HoldTissueResponse {
         geometry_revision: current.geometry_revision,
@@ -81,7 +81,7 @@ pub fn held(current: &Revision, held: Vec<u64>) -> proto::HoldTissueResponse {
     }
 }
 
-/// What to cut. The engine checks ids and places.
+/// Parses a cut. The engine checks ids and positions.
 pub fn edit(request: &proto::EditTopologyRequest) -> Result<TopologyEdit, FieldError> {
     let ids = |raw: &[u32]| raw.iter().map(|t| TriangleId(*t)).collect();
     Ok(TopologyEdit {
@@ -93,7 +93,7 @@ pub fn edit(request: &proto::EditTopologyRequest) -> Result<TopologyEdit, FieldE
     })
 }
 
-/// To the wire.
+/// Converts a cut's result to its message.
 pub fn edited(
     edit: &TopologyEdit,
     done: &Edited,
@@ -116,7 +116,7 @@ pub fn edited(
 }
 
 fn remap(edit: &TopologyEdit, first: TriangleId) -> Vec<proto::TriangleRemap> {
-    // In the order of the request, as clients index their own arrays.
+    // In the order of the request, because clients index their own arrays.
     let mut parts: HashMap<TriangleId, Vec<u32>> = HashMap::new();
     for (new, parent) in (first.0..).zip(&edit.parents) {
         parts.entry(*parent).or_default().push(new);

@@ -1,4 +1,4 @@
-//! Surfaces as they are stored: a tissue's, all of one revision, and those of a tool's links.
+//! Export of stored surfaces: a tissue's, all of one revision, and those of a tool's links.
 
 use std::{iter, sync::Arc};
 
@@ -8,10 +8,10 @@ use crate::{
     scene::{Revision, Tool},
 };
 
-/// Triangles or vertices of one chunk of an export: 320 KiB at most, well below a message's limit.
+/// Triangles or vertices of one chunk of an export: at most 320 KiB, well below a message's limit.
 const CHUNK: usize = 16_384;
 
-/// A piece of a surface.
+/// Part of a surface.
 enum ExportPiece {
     /// Positions of the next vertices.
     Positions(Vec<f32>),
@@ -19,14 +19,14 @@ enum ExportPiece {
     Triangles(Vec<u32>, Vec<u32>),
 }
 
-/// Where in a surface the next piece begins.
+/// Begin of the next part in a surface.
 #[derive(Clone, Copy)]
 enum NextPiece {
     Vertex(usize),
     Triangle(u32),
 }
 
-/// A tissue: header, positions, triangles; each chunk is made when it is taken.
+/// Returns the messages of a tissue: header, positions, triangles; each chunk is made when it is taken.
 pub fn tissue(revision: Arc<Revision>) -> impl Iterator<Item = proto::ExportTissueResponse> {
     use proto::export_tissue_response::Message;
     let header = tissue_header(&revision);
@@ -46,7 +46,8 @@ pub fn tissue(revision: Arc<Revision>) -> impl Iterator<Item = proto::ExportTiss
     messages.map(|message| proto::ExportTissueResponse { message: Some(message) })
 }
 
-/// A tool: header, then positions and triangles of each link; each chunk is made when it is taken.
+/// Returns the messages of a tool: header, then positions and triangles of each link; each chunk is made when it is
+/// taken.
 pub fn tool(tool: Arc<Tool>) -> impl Iterator<Item = proto::ExportToolResponse> {
     use proto::export_tool_response::Message;
     let links = tool.links.iter().map(|link| {
@@ -88,7 +89,7 @@ fn tissue_header(revision: &Revision) -> proto::ExportTissueHeader {
     }
 }
 
-/// As much as one chunk holds from `next` on; `None` after the last triangle.
+/// Returns one chunk from `next` on; `None` after the last triangle.
 fn piece(mesh: &TriangleMesh, next: &mut NextPiece) -> Option<ExportPiece> {
     if let NextPiece::Vertex(first) = *next {
         let rest = mesh.positions().get(first..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Triangles that cross.
+//! Conversion of triangle pairs that cross.
 
 use super::proto;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// To the wire.
+/// Converts triangle pairs to their message.
 pub fn to_wire(pairs: &TrianglePairs) -> proto::TrianglePairs {
     let given = &pairs.given;
     let of_ends = |point: fn(&CrossingEnd) -> glam::DVec3| {
@@ -28,7 +28,7 @@ pub fn to_wire(pairs: &TrianglePairs) -> proto::TrianglePairs {
     }
 }
 
-/// Links that cross, to the wire.
+/// Converts the crossing pairs of links to their messages.
 pub fn of_links(answer: &TickAnswer) -> Vec<proto::LinkPairs> {
     let crossing = answer.link_pairs.iter().filter(|two| two.pairs.total > 0);
     let wire = |two: &LinkPairs| proto::LinkPairs {

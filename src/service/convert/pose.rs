@@ -1,23 +1,23 @@
-//! Points, rotations and poses.
+//! Conversion of points, rotations and poses.
 
 use glam::{DQuat, DVec3};
 
 use super::{FieldError, Problem, proto, request_field::coordinate};
 use crate::{geometry::Pose, scene::SurfacePoint};
 
-/// A point within the world; missing: the origin.
+/// Parses a point within the world; a missing one is the origin.
 pub fn point(p: &Option<proto::Vec3>) -> Result<DVec3, FieldError> {
     let Some(p) = p else { return Ok(DVec3::ZERO) };
     Ok(DVec3::new(coordinate(p.x, "x")?, coordinate(p.y, "y")?, coordinate(p.z, "z")?))
 }
 
-/// A pose that must be there.
+/// Parses a required pose.
 pub fn pose(pose: &Option<proto::Pose>) -> Result<Pose, FieldError> {
     pose_or_identity(pose.as_ref().ok_or_else(|| Problem::Missing.of("pose"))?)
         .map_err(|e| e.within("pose"))
 }
 
-/// A pose whose parts may be missing.
+/// Parses a pose whose parts may be missing.
 pub fn pose_or_identity(pose: &proto::Pose) -> Result<Pose, FieldError> {
     let position = point(&pose.position_m).map_err(|e| e.within("position_m"))?;
     let rotation = match &pose.orientation {
@@ -28,7 +28,7 @@ pub fn pose_or_identity(pose: &proto::Pose) -> Result<Pose, FieldError> {
     Pose::new(rotation, position).ok_or_else(refused)
 }
 
-/// A direction; missing: none given. Of any length but zero, made a unit.
+/// Parses a direction of any length but zero, and normalises it; `None` if missing.
 pub fn axis(axis: &Option<proto::Vec3>, field: &str) -> Result<Option<DVec3>, FieldError> {
     if axis.is_none() {
         return Ok(None);
@@ -37,12 +37,12 @@ pub fn axis(axis: &Option<proto::Vec3>, field: &str) -> Result<Option<DVec3>, Fi
     direction.map(Some).ok_or_else(|| Problem::NoDirection.of(field))
 }
 
-/// To the wire.
+/// Converts a vector to its message.
 pub fn vec3(v: DVec3) -> proto::Vec3 {
     proto::Vec3 { x: v.x, y: v.y, z: v.z }
 }
 
-/// To the wire.
+/// Converts a surface point to its message.
 pub fn surface_point(p: &SurfacePoint) -> proto::SurfacePoint {
     proto::SurfacePoint {
         position_m: Some(vec3(p.position)),
@@ -51,7 +51,7 @@ pub fn surface_point(p: &SurfacePoint) -> proto::SurfacePoint {
     }
 }
 
-/// To the wire.
+/// Converts a pose to its message.
 pub fn pose_message(pose: &Pose) -> proto::Pose {
     let q = DQuat::from_mat3(&pose.rotation);
     proto::Pose {

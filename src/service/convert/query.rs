@@ -1,4 +1,4 @@
-//! One-off distance queries.
+//! Conversion of distance queries.
 
 use glam::DVec3;
 
@@ -14,22 +14,22 @@ use crate::{
     },
 };
 
-/// What points are measured against, as asked for.
+/// Requested target of a distance query.
 pub enum RequestedTarget {
-    /// One tissue.
+    /// A single tissue.
     Tissue(u32),
-    /// The nearest of all.
+    /// Nearest of all tissues.
     AllTissues,
-    /// A link of a tool somewhere.
+    /// A link of a tool at a given pose.
     Link {
-        /// Counts from 0.
+        /// Index of the link, from 0.
         link: u32,
-        /// The tool and where it is.
+        /// The tool and its pose.
         tool: ToolPose,
     },
 }
 
-/// What to measure against.
+/// Parses the target of a query.
 pub fn target(
     request: &proto::QueryDistancesRequest,
     limits: &Limits,
@@ -47,7 +47,7 @@ pub fn target(
     }
 }
 
-/// A link of a tool and its pose (scene frame from link frame).
+/// Returns the index of a tool's link and its pose (scene frame from link frame).
 pub fn placed_link(tool: &Tool, link: u32, pose: &ToolPose) -> Result<(usize, Pose), FieldError> {
     let n_links = tool.links.len();
     let index = link as usize;
@@ -59,7 +59,7 @@ pub fn placed_link(tool: &Tool, link: u32, pose: &ToolPose) -> Result<(usize, Po
     Ok((index, pose.scene_from_tool.then_from(tool_from_link)))
 }
 
-/// The points to measure.
+/// Parses the points of a query.
 pub fn points(request: &proto::QueryDistancesRequest) -> Result<Vec<DVec3>, FieldError> {
     let field = "points_xyz_m";
     let sent = threes(&request.points_xyz_m, field)?;
@@ -72,13 +72,13 @@ pub fn points(request: &proto::QueryDistancesRequest) -> Result<Vec<DVec3>, Fiel
     Ok(sent.iter().map(|p| DVec3::from_array(*p)).collect())
 }
 
-/// How far to look; 0 is no limit.
+/// Parses the maximum distance; 0 means no limit.
 pub fn max_distance_m(sent: f64) -> Result<f64, FieldError> {
     let max = in_range(sent, 0.0, f64::MAX, "max_distance_m")?;
     Ok(if max == 0.0 { f64::INFINITY } else { max })
 }
 
-/// To the wire.
+/// Converts distances to their message.
 pub fn distances(found: &[Distance<NearestSurface>]) -> proto::QueryDistancesResponse {
     let mut answer = proto::QueryDistancesResponse::default();
     answer.signed_distance_m.reserve_exact(found.len());

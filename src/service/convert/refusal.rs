@@ -1,9 +1,9 @@
-//! A refused tick.
+//! Conversion of a refused tick.
 
 use super::proto;
 use crate::service::refused::Refused;
 
-/// To the wire, inside the answer to a tick.
+/// Converts a refusal to its message, for the answer to a tick.
 pub fn refusal(refused: &Refused) -> proto::Refusal {
     proto::Refusal {
         code: refused.code() as u32,

@@ -1,4 +1,4 @@
-//! Rendered tools: their options from the wire, what they answer to it.
+//! Conversion of rendered tools: parses their options, and converts renderings to messages.
 
 use glam::DVec3;
 
@@ -18,7 +18,7 @@ use crate::{
     scene::{Distance, LinkAnswer, ToolId},
 };
 
-/// How tools are rendered; whether they can be so is for the engine to say.
+/// Parses the options of rendered tools; the engine checks that the tools can be rendered with them.
 pub fn options(sent: &[proto::RenderOptions]) -> Result<Vec<RenderOptions>, FieldError> {
     let one = |(at, one): (usize, &proto::RenderOptions)| {
         let within = |e: FieldError| e.within(format_args!("render[{at}].hold_point_m"));
@@ -51,7 +51,7 @@ fn render_options(sent: &proto::RenderOptions, hold_point_m: DVec3) -> RenderOpt
     }
 }
 
-/// To the wire. `device`: the links at the device's pose, when the client asked for them.
+/// Converts a rendering to its message. `device`: the links at the device's pose, if the client asked for them.
 pub fn rendering<'a>(
     rendering: &Rendering,
     with_loads: bool,
@@ -107,7 +107,7 @@ fn local_model(model: &LocalModel, rendering: &Rendering) -> proto::LocalModel {
         reach_m: model.reach_m,
         complete_radius_m: model.complete_radius_m,
         tissue_speed_m_s: model.tissue_speed_m_s,
-        // Rounded down: no model is used longer than it holds.
+        // Rounded down: no model is used after it expires.
         expires_us: (model.expires_s * 1e6) as u32,
         friction: model.friction,
         link_screws: model.screws[..n_links].iter().flat_map(screw).collect(),
@@ -122,7 +122,7 @@ fn local_model(model: &LocalModel, rendering: &Rendering) -> proto::LocalModel {
     }
 }
 
-/// Metres, and whether that is a lower bound only.
+/// Returns the distance in metres, and true if it is only a lower bound.
 fn distance(link: &LinkAnswer) -> (f64, bool) {
     match &link.distance {
         Distance::Within(near) => (near.signed_distance_m, false),
@@ -130,7 +130,7 @@ fn distance(link: &LinkAnswer) -> (f64, bool) {
     }
 }
 
-/// To the wire.
+/// Converts the state of a rendering to its message.
 pub fn state(state: RenderState) -> proto::RenderState {
     match state {
         RenderState::Free => proto::RenderState::Free,

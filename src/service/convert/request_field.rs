@@ -1,4 +1,4 @@
-//! What can be wrong with a field, and the checks that many fields share.
+//! Errors of request fields, and checks that many fields share.
 
 use std::fmt::Display;
 
@@ -10,162 +10,162 @@ use crate::{
     scene::limits::NAME_CHARS_MAX,
 };
 
-/// A field of a request that cannot be taken as it is.
+/// Error of a request field.
 #[derive(Debug, thiserror::Error)]
 #[error("{field} {problem}")]
 pub struct FieldError {
-    /// As `tools[0].pose.orientation`.
+    /// Path of the field, for example `tools[0].pose.orientation`.
     pub field: String,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: Problem,
 }
 
-/// What is wrong with a field: what was got and what was expected.
+/// Problem of a field: the value that was got and the one that is expected.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// A message or choice that must be there.
+    /// A required message or choice is missing.
     #[error("is missing")]
     Missing,
-    /// A message that must not be there, or not here.
+    /// A message is not allowed, or not here.
     #[error("is not expected here: {0}")]
     Unexpected(&'static str),
-    /// NaN counts as out of range.
+    /// A number is out of range; NaN counts as out of range.
     #[error("is {}, expected a number from {} to {}", beside(*got, *min, *max), ShortNumber(*min), ShortNumber(*max))]
     Range {
-        /// Sent.
+        /// Value sent.
         got: f64,
-        /// Least.
+        /// Minimum.
         min: f64,
-        /// Greatest.
+        /// Maximum.
         max: f64,
     },
-    /// A quaternion that is no rotation.
+    /// A quaternion is not a rotation.
     #[error("has norm {}, expected 1", ShortNumber(*got))]
     NotARotation {
-        /// Its norm.
+        /// Norm of the quaternion.
         got: f64,
     },
-    /// An axis of no length.
+    /// An axis has length zero.
     #[error("has no direction")]
     NoDirection,
-    /// A number that an enum does not know.
+    /// A number is not a value of its enum.
     #[error("is {got}, which has no meaning")]
     Enumerator {
-        /// Sent.
+        /// Value sent.
         got: i32,
     },
-    /// Too short or too long.
+    /// A text is too short or too long.
     #[error("has {got} characters, expected 1 to {max}")]
     Length {
-        /// Sent.
+        /// Characters sent.
         got: usize,
-        /// Longest.
+        /// Maximum number of characters.
         max: usize,
     },
-    /// A scene id of other letters.
+    /// A scene id has a character that is not allowed.
     #[error("has the character {got:?}, expected a-z, 0-9 and '-' only")]
     Character {
-        /// The first that is not allowed.
+        /// First such character.
         got: char,
     },
-    /// An id that another list of the message would have to have.
+    /// An id is missing in another list of the message.
     #[error("is {got}, which is not in {list}")]
     Unlisted {
-        /// Sent.
+        /// Id sent.
         got: u32,
-        /// The other list.
+        /// Name of the other list.
         list: &'static str,
     },
-    /// Named twice.
+    /// An entry occurs twice.
     #[error("was given before")]
     Repeated,
-    /// A name that an entry before it has.
+    /// A name is that of an earlier entry.
     #[error("is {got:?}, which was given before")]
     RepeatedName {
-        /// Sent.
+        /// Name sent.
         got: String,
     },
-    /// Counts from 0 and beyond the end.
+    /// An index, counted from 0, is beyond the end.
     #[error("is {got}, expected less than {end}")]
     Index {
-        /// Sent.
+        /// Index sent.
         got: usize,
-        /// One more than the greatest.
+        /// First invalid index.
         end: usize,
     },
-    /// A flat array that is cut within a point or triangle.
+    /// The length of a flat array is not a multiple of three.
     #[error("has {got} numbers, expected three for each entry")]
     Threes {
-        /// Sent.
+        /// Numbers sent.
         got: usize,
     },
-    /// Too many of what the contract bounds.
+    /// A list exceeds a bound of the contract.
     #[error("has {got} entries, expected at most {max}")]
     TooMany {
-        /// Sent.
+        /// Entries sent.
         got: usize,
-        /// Most.
+        /// Maximum number of entries.
         max: usize,
     },
-    /// Poses that fit what is posed.
+    /// The number of link poses does not match the tool.
     #[error("has {got} poses, expected none or {expected}")]
     Poses {
-        /// Sent.
+        /// Poses sent.
         got: usize,
         /// Links of the tool.
         expected: usize,
     },
-    /// An upload that is not as large as declared.
+    /// An upload differs from its declared size.
     #[error("has {got} {what} in all, {declared} were declared")]
     NotAsDeclared {
         /// "vertices", "triangles" or "bytes".
         what: &'static str,
-        /// Sent so far.
+        /// Amount sent so far.
         got: u64,
-        /// By the header.
+        /// Amount declared in the header.
         declared: u64,
     },
-    /// A sequence that did not rise.
+    /// A sequence did not rise.
     #[error("is {got}, expected more than {last}")]
     Sequence {
-        /// Sent.
+        /// Sequence sent.
         got: u64,
-        /// Of the request before.
+        /// Sequence of the request before.
         last: u64,
     },
-    /// More than this server takes on.
+    /// A value exceeds a limit of this server.
     #[error("is {got}, the limit {limit} is {max}")]
     OverLimit {
-        /// Asked for.
+        /// Value requested.
         got: u64,
-        /// The limit's name.
+        /// Name of the limit.
         limit: &'static str,
-        /// The most.
+        /// Maximum.
         max: u64,
     },
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("cannot be read: {0}")]
     File(#[from] MeshReadError),
-    /// A mesh that cannot be used.
+    /// A mesh cannot be used.
     #[error("cannot be used: {0}")]
     Mesh(#[from] MeshError),
 }
 
 impl Problem {
-    /// Says which field it is about.
+    /// Returns the error of this problem in a field.
     pub fn of(self, field: impl Into<String>) -> FieldError {
         FieldError { field: field.into(), problem: self }
     }
 }
 
 impl FieldError {
-    /// The same, seen from the message that holds the field in `parent`.
+    /// Returns the error with its path relative to the message that holds the field in `parent`.
     pub fn within(self, parent: impl Display) -> FieldError {
         FieldError { field: format!("{parent}.{}", self.field), problem: self.problem }
     }
 }
 
-/// A number that is out of its bounds: short, unless it would look like one of them.
+/// Formats a number that is out of its bounds: shortened, unless it would look like a bound.
 fn beside(got: f64, min: f64, max: f64) -> String {
     let short = ShortNumber(got).to_string();
     let is_bound = [min, max].iter().any(|bound| ShortNumber(*bound).to_string() == short);
@@ -185,7 +185,7 @@ pub fn coordinate(got: f64, field: &str) -> Result<f64, FieldError> {
 
 /// Checks the length of a name.
 pub fn name(name: &str, field: &str) -> Result<String, FieldError> {
-    // Counts no further than it must: a name may be as long as a message.
+    // Counts no further than necessary: a name may be as long as a message.
     match name.chars().take(NAME_CHARS_MAX + 1).count() {
         1..=NAME_CHARS_MAX => Ok(name.to_owned()),
         _ => Err(Problem::Length { got: name.chars().count(), max: NAME_CHARS_MAX }.of(field)),
@@ -211,7 +211,7 @@ pub fn threes<'a, T>(flat: &'a [T], field: &str) -> Result<&'a [[T; 3]], FieldEr
     }
 }
 
-/// The points of a flat array, as sent: the engine checks them.
+/// Returns the points of a flat array, unchecked: the engine checks them.
 pub fn points(flat: &[f32], field: &str) -> Result<Vec<Vec3>, FieldError> {
     Ok(threes(flat, field)?.iter().map(|p| Vec3::from_array(*p)).collect())
 }

@@ -1,4 +1,4 @@
-//! Scenes, tissues, tools and mesh reports, to the wire.
+//! Conversion of scenes, tissues, tools and mesh reports to messages.
 
 use super::{
     pose::{pose_message, vec3},
@@ -14,17 +14,17 @@ use crate::{
     store::FieldOrigin,
 };
 
-/// Which tissue; whether it is there the scene finds out.
+/// Converts a tissue id; the scene checks that it exists.
 pub fn tissue_id(sent: u32) -> TissueId {
     TissueId(sent)
 }
 
-/// Which tool; whether it is there the scene finds out.
+/// Converts a tool id; the scene checks that it exists.
 pub fn tool_id(sent: u32) -> ToolId {
     ToolId(sent)
 }
 
-/// To the wire.
+/// Converts a scene to its message.
 pub fn scene(host: &SceneHost) -> proto::Scene {
     let scene = &host.scene;
     proto::Scene {
@@ -59,7 +59,7 @@ fn tissue(tissue: &Tissue, durable: Option<DurableRevisions>) -> proto::Tissue {
     }
 }
 
-/// To the wire.
+/// Converts the kind of a tissue to its message.
 pub fn kind(kind: TissueKind) -> proto::TissueKind {
     match kind {
         TissueKind::Tissue => proto::TissueKind::Tissue,
@@ -90,7 +90,7 @@ fn probe(probe: &Probe) -> proto::Probe {
     }
 }
 
-/// To the wire.
+/// Converts a sign rule to its message.
 pub fn sign_rule(rule: SignRule) -> proto::SignRule {
     match rule {
         SignRule::Pseudonormal => proto::SignRule::Pseudonormal,
@@ -98,7 +98,7 @@ pub fn sign_rule(rule: SignRule) -> proto::SignRule {
     }
 }
 
-/// To the wire.
+/// Converts a mesh report to its message.
 pub fn report(report: &MeshReport) -> proto::MeshReport {
     proto::MeshReport {
         vertices: report.vertices,
@@ -125,7 +125,7 @@ pub fn report(report: &MeshReport) -> proto::MeshReport {
     }
 }
 
-/// To the wire.
+/// Converts a field report to its message.
 pub fn field_report(obtained: &Obtained) -> proto::FieldReport {
     let report = obtained.field.report();
     proto::FieldReport {

@@ -1,4 +1,4 @@
-//! Contacts of tissues with themselves.
+//! Conversion of contacts of tissues with themselves.
 
 use std::{collections::HashSet, mem};
 
@@ -15,10 +15,10 @@ use crate::scene::{
     },
 };
 
-/// Contacts that are given when the request does not say.
+/// Default for the maximum number of contacts in the answer.
 const CONTACTS_USUAL: usize = 4_096;
 
-/// Which tissues, between which revisions, and how. Whether these are there the engine finds out.
+/// Parses the tissues, their revisions and the options. The engine checks that they exist.
 pub fn asked(
     request: &proto::DetectSelfCollisionsRequest,
     limits: &Limits,
@@ -68,16 +68,16 @@ fn intervals(sent: &[proto::TissueInterval], max: usize) -> Result<Vec<Interval>
     sent.iter().enumerate().map(interval).collect()
 }
 
-/// The answer to the wire: contacts in chunks, each made when the client takes it, then the totals.
+/// Messages of the answer: contacts in chunks, each made when the client takes it, then the totals.
 pub struct Messages {
-    // A stream of its own, not one message: contacts of two large organs are megabytes.
+    // A stream instead of one message: contacts of two large organs are megabytes.
     found: SelfCollisions,
     given: usize,
     ended: bool,
 }
 
 impl Messages {
-    /// All of them.
+    /// Creates the messages of all contacts.
     pub fn of(found: SelfCollisions) -> Messages {
         Messages { found, given: 0, ended: false }
     }

@@ -1,4 +1,4 @@
-//! The haptic loop's start and ticks.
+//! Conversion of the haptic loop's start and ticks.
 
 use std::sync::Arc;
 
@@ -18,41 +18,41 @@ use crate::{
     },
 };
 
-/// The first message of a stream.
+/// First message of a stream.
 #[derive(Debug)]
 pub struct Start {
-    /// Each once, at least one.
+    /// Tools, each once; at least one.
     pub tools: Vec<ToolId>,
-    /// Whether each tick is answered or only the newest.
+    /// Answers to each tick, or only to the newest.
     pub mode: Mode,
-    /// What an answer holds.
+    /// Contents of an answer.
     pub options: TickOptions,
-    /// The tools that are rendered.
+    /// Options of the rendered tools.
     pub render: Vec<RenderOptions>,
 }
 
-/// Where the tools of a loop were that goes on without its session.
+/// Last poses of the tools, for a loop that continues without its session.
 #[derive(Debug)]
 pub struct LastPoses {
-    /// Of the devices, one for each tool.
+    /// Poses of the devices, one for each tool.
     pub devices: Vec<ToolPose>,
-    /// Of proxies, of rendered tools only.
+    /// Poses of the proxies, of rendered tools only.
     pub proxies: Vec<ToolPose>,
 }
 
-/// What is done when ticks arrive faster than they are answered.
+/// Behaviour when ticks arrive faster than they are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Answer the newest.
+    /// Answers the newest tick.
     Latest,
-    /// Answer each.
+    /// Answers each tick.
     Every,
 }
 
-/// The usual margin is no more than this share of the largest link's diagonal.
+/// Maximum of the default margin, as a share of the largest link's diagonal.
 const MARGIN_SHARE: f64 = 0.25;
 
-/// How a stream begins.
+/// Parses the start of a stream.
 pub fn start(start: &proto::TrackStart, limits: &Limits) -> Result<Start, FieldError> {
     let ids = &start.tool_ids;
     if ids.is_empty() {
@@ -73,7 +73,7 @@ pub fn start(start: &proto::TrackStart, limits: &Limits) -> Result<Start, FieldE
     })
 }
 
-/// Where the tools of a stream were, if it says so. `tools`: its own, each.
+/// Parses the last poses of a stream's tools, if present. `tools`: all tools of the stream.
 pub fn last_poses(
     start: &proto::TrackStart,
     tools: &[Arc<Tool>],
@@ -119,7 +119,7 @@ fn mode(sent: i32) -> Result<Mode, FieldError> {
     }
 }
 
-/// What an answer holds; zeros mean the defaults.
+/// Parses the contents of an answer; zeros mean the defaults.
 pub fn options(report: &proto::ReportOptions) -> Result<TickOptions, FieldError> {
     let usual = TickOptions::default();
     let max_distance_m =
@@ -154,8 +154,8 @@ pub fn options(report: &proto::ReportOptions) -> Result<TickOptions, FieldError>
     })
 }
 
-/// The usual margin about small tools: a millimetre about a tool of a hundredth of that holds all of a vessel, and each of
-/// its triangles would be a contact.
+/// Reduces the default margin for small tools: a millimetre around a tool of a hundredth of that covers a whole vessel,
+/// and each of its triangles would be a contact.
 pub fn fit_margin(options: &mut TickOptions, report: &proto::ReportOptions, tools: &[Arc<Tool>]) {
     if report.contact_margin_m == 0.0 {
         let size = tools.iter().map(|tool| tool.link_size_max()).fold(0.0, f64::max);
@@ -163,14 +163,14 @@ pub fn fit_margin(options: &mut TickOptions, report: &proto::ReportOptions, tool
     }
 }
 
-/// The poses of a tick, into a buffer that keeps its room.
+/// Parses the poses of a tick into a buffer, whose allocation is reused.
 pub fn poses(
     tick: &proto::Tick,
     limits: &Limits,
     poses: &mut Vec<ToolPose>,
 ) -> Result<(), FieldError> {
     within_limit(tick.tools.len(), limits.tools_per_stream, "tools_per_stream", "tools")?;
-    // Vectors of link poses keep their room: a tick allocates nothing after the first.
+    // Vectors of link poses keep their capacity: a tick allocates nothing after the first.
     poses.resize_with(tick.tools.len(), unplaced);
     for (at, (sent, into)) in tick.tools.iter().zip(poses).enumerate() {
         fill(sent, limits, into).map_err(|e| e.within(format_args!("tools[{at}]")))?;
@@ -178,7 +178,7 @@ pub fn poses(
     Ok(())
 }
 
-/// Where one tool is.
+/// Parses the pose of one tool.
 pub fn tool_pose(sent: &proto::ToolPose, limits: &Limits) -> Result<ToolPose, FieldError> {
     let mut parsed = unplaced();
     fill(sent, limits, &mut parsed)?;

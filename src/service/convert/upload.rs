@@ -1,4 +1,4 @@
-//! What uploads declare: meshes, tissues and tools.
+//! Parsing of upload headers: meshes, tissues and tools.
 
 use super::{
     FieldError, Problem,
@@ -18,81 +18,82 @@ use crate::{
     service::host::quota::Share,
 };
 
-/// Smallest and greatest factor to metres: from a nanometre to a kilometre.
+/// Minimum and maximum factor to metres: from a nanometre to a kilometre.
 const SCALE_MIN: f64 = 1e-9;
 const SCALE_MAX: f64 = 1e3;
-/// Lowest and highest latitude band, in mean edge lengths. Lower, and a mesh would get more bands than
-/// triangles; higher, and they are one band.
+/// Minimum and maximum height of a latitude band, in mean edge lengths. Below, a mesh would get more bands than
+/// triangles; above, all bands are one.
 const BAND_EDGES_MIN: f64 = 0.5;
 const BAND_EDGES_MAX: f64 = 1e3;
 
-/// What a mesh upload will bring and how it is read.
+/// Declared size of a mesh upload, and options to read it.
 pub struct MeshDeclared {
-    /// How much comes.
+    /// Size of the upload.
     pub size: DeclaredSize,
     /// Unit, handedness and limits.
     pub options: LoadOptions,
 }
 
-/// What comes, and how much of it.
+/// Kind and size of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeclaredSize {
     /// Coordinates and indices.
     Raw {
-        /// Positions.
+        /// Number of positions.
         vertices: u32,
-        /// Index triples.
+        /// Number of index triples.
         triangles: u32,
     },
     /// A file, byte for byte.
     File {
-        /// What it is.
+        /// Format of the file.
         format: MeshFormat,
-        /// Its length.
+        /// Length of the file.
         bytes: u64,
     },
 }
 
-/// What an AddTissue stream begins with.
+/// Header of an AddTissue stream.
 pub struct TissueDeclared {
-    /// Checked for length only.
+    /// Name; only its length is checked.
     pub name: String,
-    /// Its surface.
+    /// Surface of the tissue.
     pub mesh: MeshDeclared,
-    /// What it is to an instrument.
+    /// Meaning of the tissue for an instrument.
     pub kind: TissueKind,
-    /// How to index it.
+    /// Options of the index.
     pub options: TissueOptions,
 }
 
-/// What an AddTool stream begins with.
+/// Header of an AddTool stream.
 pub struct ToolDeclared {
-    /// Checked for length only.
+    /// Name; only its length is checked.
     pub name: String,
-    /// At least one, names unique.
+    /// Links: at least one, with unique names.
     pub links: Vec<LinkDeclared>,
-    /// Names unique, links there.
+    /// Probes, with unique names, on existing links.
     pub probes: Vec<Probe>,
 }
 
-/// A link of a tool that is declared.
+/// Declared link of a tool.
 pub struct LinkDeclared {
-    /// Unique in its tool.
+    /// Name, unique in its tool.
     pub name: String,
-    /// Tool frame from link frame.
+    /// Rest pose: tool frame from link frame.
     pub rest: Pose,
-    /// Its surface.
+    /// Surface of the link.
     pub mesh: MeshDeclared,
-    /// Of its field, metres; `None`: the default.
+    /// Tolerance of the link's field, metres; `None`: the default.
     pub field_tolerance: Option<f64>,
 }
 
 impl MeshDeclared {
-    /// What it will take until it is a mesh, of a key's quotas and of the server's memory. `of_mesh`: what becomes of it.
+    /// Returns the share of a key's quotas and of the server's memory that the upload takes until it is a mesh.
+    /// `of_mesh`: share of a mesh with that many vertices and triangles.
     pub fn share(&self, of_mesh: fn(u64, u64) -> Share) -> Share {
         match self.size {
             DeclaredSize::Raw { vertices, triangles } => of_mesh(vertices.into(), triangles.into()),
-            // The triangles of a file are known once it has been read, which takes the file and a reader's arrays.
+            // The triangles of a file are known only after it was read, which takes the file and a reader's arrays.
             DeclaredSize::File { bytes, .. } => {
                 Share::of_bytes(bytes.saturating_mul(1 + READ_BYTES_PER_BYTE as u64))
             }
@@ -100,7 +101,7 @@ impl MeshDeclared {
     }
 }
 
-/// What the tissue will be.
+/// Parses the header of a tissue.
 pub fn tissue(
     header: &proto::AddTissueHeader,
     limits: &Limits,
@@ -140,7 +141,7 @@ fn kind(sent: i32) -> Result<TissueKind, FieldError> {
     }
 }
 
-/// What the tool will be.
+/// Parses the header of a tool.
 pub fn tool(header: &proto::AddToolHeader, limits: &Limits) -> Result<ToolDeclared, FieldError> {
     if header.links.is_empty() {
         return Err(Problem::Missing.of("links"));
@@ -158,7 +159,7 @@ pub fn tool(header: &proto::AddToolHeader, limits: &Limits) -> Result<ToolDeclar
         links: header.links.iter().enumerate().map(link).collect::<Result<_, _>>()?,
         probes: header.probes.iter().enumerate().map(probe).collect::<Result<_, _>>()?,
     };
-    // Not before: a refusal repeats the name, which is known to be short by now.
+    // Checked last: a refusal repeats the name, whose length has been checked by now.
     once_each("links", tool.links.iter().map(|l| &*l.name))?;
     once_each("probes", tool.probes.iter().map(|p| &*p.name))?;
     Ok(tool)
@@ -190,7 +191,7 @@ fn link(sent: &proto::LinkHeader, limits: &Limits) -> Result<LinkDeclared, Field
     Ok(LinkDeclared { name, rest, mesh, field_tolerance })
 }
 
-/// How the field of link `at` is laid out, now that its diagonal, metres, is known.
+/// Returns the options of link `at`'s field, checked against the link's diagonal, metres.
 pub fn field_options(
     tolerance_m: Option<f64>,
     diagonal: f64,
@@ -245,7 +246,7 @@ fn size(
 ) -> Result<DeclaredSize, FieldError> {
     use proto::mesh_header::Source;
     match source.as_ref().ok_or_else(|| Problem::Missing.of("source"))? {
-        // Refused before the first chunk: a client learns it in a round trip, not after an upload.
+        // Refused before the first chunk: the client learns it after a round trip instead of an upload.
         Source::Raw(proto::RawMeshSize { vertices, triangles }) => {
             within_limit(
                 *vertices as usize,

@@ -1,4 +1,4 @@
-//! The live view: what is asked for, and frames of it.
+//! Conversion of the live view: its request and its frames.
 
 use std::time::Duration;
 
@@ -26,20 +26,20 @@ use crate::{
     },
 };
 
-/// Frames a second.
+/// Range of frames per second.
 const RATE_HZ: [f64; 2] = [1.0, 60.0];
 const USUAL_RATE_HZ: f64 = 30.0;
 
-/// What a viewer asks for.
+/// Request of a viewer.
 pub struct WatchOptions {
-    /// `None`: the first there is.
+    /// Scene to view; `None`: the first one.
     pub scene_id: Option<String>,
-    /// Frames a second.
+    /// Frames per second.
     pub rate_hz: f64,
     parts: Vec<proto::WatchPart>,
 }
 
-/// What to stream.
+/// Parses the request of a live view.
 pub fn options(sent: &proto::WatchRequest) -> Result<WatchOptions, FieldError> {
     let scene_id = (!sent.scene_id.is_empty()).then(|| sent.scene_id.clone());
     scene_id.as_deref().map_or(Ok(()), super::scene_id)?;
@@ -58,13 +58,13 @@ pub fn options(sent: &proto::WatchRequest) -> Result<WatchOptions, FieldError> {
 }
 
 impl WatchOptions {
-    /// Whether frames hold it.
+    /// Returns true if frames contain this part.
     pub fn has(&self, part: proto::WatchPart) -> bool {
         self.parts.is_empty() || self.parts.contains(&part)
     }
 }
 
-/// Whose device, and where it is wished to be; `None`: the viewer lets go.
+/// Parses the tool and the requested position of its device; `None`: the viewer lets go.
 pub fn wish(sent: &proto::MoveDeviceRequest) -> Result<(ToolId, Option<DVec3>), FieldError> {
     let position = match &sent.position_m {
         None => None,
@@ -73,7 +73,7 @@ pub fn wish(sent: &proto::MoveDeviceRequest) -> Result<(ToolId, Option<DVec3>), 
     Ok((ToolId(sent.tool_id), position))
 }
 
-/// To the wire.
+/// Converts a requested position to its message.
 pub fn wish_message(wish: &WishedPosition) -> proto::DeviceWish {
     proto::DeviceWish {
         tool_id: wish.tool.0,
@@ -82,7 +82,8 @@ pub fn wish_message(wish: &WishedPosition) -> proto::DeviceWish {
     }
 }
 
-/// A message of a frame that goes on. `seen` gives a tissue's arrays; one that is gone meanwhile has no message.
+/// Converts a part of a frame to a message. `seen` returns a tissue's arrays; a tissue that was removed meanwhile has
+/// no surface.
 pub fn piece<'a>(
     piece: &ViewPiece,
     seen: impl FnOnce(TissueId) -> Option<&'a SeenSurface>,
@@ -158,7 +159,7 @@ fn surface(
     message
 }
 
-/// A haptic loop's newest tick; the figures are for the caller to add.
+/// Converts a haptic loop's newest tick to its message; the caller adds the figures.
 pub fn session(stream: u64, tick: &TickRecord, now_ns: u64) -> proto::WatchedSession {
     let contacts = &tick.contacts;
     let mut links = tick.links.iter();
@@ -205,7 +206,7 @@ fn flat(points: impl Iterator<Item = DVec3>) -> Vec<f32> {
     points.flat_map(|p| p.as_vec3().to_array()).collect()
 }
 
-/// How a haptic loop keeps its time.
+/// Returns counts and recent tick times of a haptic loop.
 pub fn figures(
     ticks: &TickMetrics,
     recent: &RecentFigures,

@@ -1,7 +1,7 @@
-//! How many bytes of answers each key may have on their way at a time.
+//! Budget of response bytes that each key may have on their way at a time.
 //!
-//! A key that asks for more than it reads waits for itself: a read-only one that asked for exports and queries and
-//! read none had 981 MB of the server before.
+//! A key that asks for more than it reads waits for itself: without this limit, a read-only key that asked for exports
+//! and queries and read none took 981 MB of the server.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,28 +10,29 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::service::access::caller::Caller;
 
-/// The rooms of all keys.
+/// Response budgets of all keys.
 pub struct AnswerRooms {
-    /// Of each key.
+    /// Budget of each key, KiB.
     kib_max: u32,
-    /// Anybody's is that of no name. As few as keys there ever were.
+    /// Budgets by key; `None` for callers without a key. Has only as many entries as keys ever existed.
     rooms: Mutex<BTreeMap<Option<String>, Arc<Semaphore>>>,
 }
 
-/// Room that an answer has; given back when dropped.
+/// Budget that a response has taken; given back when dropped.
 pub struct TakenRoom(Mutex<Option<OwnedSemaphorePermit>>);
 
-/// Room is counted in these.
+/// Unit of the budget, bytes.
 const KIB: usize = 1 << 10;
 
 impl AnswerRooms {
-    /// All of it is free.
+    /// Creates budgets that are all free.
     pub fn new(bytes_per_key: usize) -> AnswerRooms {
         let kib_max = u32::try_from(bytes_per_key / KIB).unwrap_or(u32::MAX);
         AnswerRooms { kib_max, rooms: Mutex::default() }
     }
 
-    /// Takes room for `bytes`, or for all there is if that is less, once it is free. Who came first is served first.
+    /// Takes budget for `bytes`, or the whole budget if that is less, once it is free. Calls are served in order of
+    /// arrival.
     pub async fn take(&self, caller: &Caller, bytes: usize) -> TakenRoom {
         let kib = kib(bytes).min(self.kib_max);
         let new = || Arc::new(Semaphore::new(self.kib_max as usize));
@@ -45,12 +46,12 @@ impl AnswerRooms {
 }
 
 impl TakenRoom {
-    /// For an answer that is always small.
+    /// Takes no budget, for a response that is always small.
     pub fn none() -> TakenRoom {
         TakenRoom(Mutex::new(None))
     }
 
-    /// Gives back what is more than `bytes` need.
+    /// Gives back the part of the budget that exceeds `bytes`.
     pub fn shrink_to(&self, bytes: usize) {
         if let Some(taken) = &mut *self.0.lock() {
             let surplus = taken.num_permits().saturating_sub(kib(bytes) as usize);
@@ -83,7 +84,7 @@ mod tests {
         first.shrink_to(9 * KIB);
         assert!(timeout(small, rooms.take(&Caller::ANYBODY, 1)).await.is_err(), "all is taken");
         drop((first, second));
-        // More than there is takes all there is.
+        // A call for more than the budget takes the whole budget.
         let all = rooms.take(&Caller::ANYBODY, 1 << 30).await;
         assert!(timeout(small, rooms.take(&Caller::ANYBODY, 1)).await.is_err());
         drop(all);

@@ -1,7 +1,7 @@
 //! The threads of field builds: a short build has the priority of ticks, a long one a lower priority.
 //!
-//! Uploads are answered on threads of lower priority, and threads inherit that: on a busy machine a field that takes 0.1 s
-//! would be there after 10 s. So the threads of builds are started by a thread that has the process's own priority.
+//! Uploads are answered on threads of lower priority, and threads inherit that: on a busy machine a field that takes
+//! 0.1 s would be ready after 10 s. A thread with the process's own priority therefore starts the threads of builds.
 
 use std::{
     cell::Cell,
@@ -19,14 +19,14 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::{os::thread_clock, service::transport::background::lower_priority};
 
-/// Work that a thread of a build does before its priority is lowered. The field of a usual tool is built in it.
+/// Work of a build's thread before its priority is lowered. The field of a usual tool is built within it.
 const SHORT: Duration = Duration::from_millis(200);
 
 /// Starts threads of builds, until its last clone is dropped.
 #[derive(Clone)]
 pub struct BuildThreads {
     start: Sender<(ThreadBuilder, Sender<io::Result<()>>)>,
-    /// A build has the priority of ticks. Others that come meanwhile do not: any number of short ones is a long one.
+    /// A build has the priority of ticks. Builds that start meanwhile do not: any number of short ones is a long one.
     has_short: Arc<AtomicBool>,
 }
 
@@ -36,7 +36,7 @@ pub struct BuildPool {
     _short: Option<ShortBuild>,
 }
 
-/// One build's right to the priority of ticks; given back when dropped.
+/// A build's right to the priority of ticks; given back when dropped.
 struct ShortBuild(Arc<AtomicBool>);
 
 thread_local! {
@@ -44,24 +44,24 @@ thread_local! {
 }
 
 impl BuildThreads {
-    /// For builds with the priority of the calling thread.
+    /// Starts the thread that creates threads for builds, with the priority of the calling thread.
     pub fn start() -> BuildThreads {
         let (start, asked) = bounded::<(ThreadBuilder, Sender<io::Result<()>>)>(0);
         let work = move || {
             for (thread, started) in asked {
-                // An error: nobody waits for it.
+                // An error means that nobody waits for the thread.
                 let _ = started.send(spawn(thread));
             }
         };
-        // An error: builds start their threads themselves, and have the priority of uploads.
+        // On an error builds start their threads themselves, with the priority of uploads.
         let _ = Builder::new().name("field-threads".to_owned()).spawn(work);
         BuildThreads { start, has_short: Arc::default() }
     }
 
-    /// Threads for a build.
+    /// Creates the threads of a build.
     ///
     /// # Errors
-    /// When the system has none.
+    /// Returns an error if the system has none.
     pub fn pool(&self) -> io::Result<BuildPool> {
         let is_free = !self.has_short.swap(true, AcqRel);
         let short = is_free.then(|| ShortBuild(Arc::clone(&self.has_short)));
@@ -90,7 +90,7 @@ fn spawn(thread: ThreadBuilder) -> io::Result<()> {
     Builder::new().name("field".to_owned()).spawn(|| thread.run()).map(drop)
 }
 
-/// Lowers the priority of this thread of a build once it has worked for long.
+/// Lowers the priority of this build thread once it has worked for long.
 pub fn note_work() {
     note_work_of(Duration::from_nanos(thread_clock::now_ns()));
 }
@@ -122,7 +122,7 @@ mod tests {
         let own = own_steps_down();
         let lowered = (own + STEPS_DOWN).min(19);
         let threads = BuildThreads::start();
-        // As an upload's thread is.
+        // Has a lower priority, as the thread of an upload.
         let upload = std::thread::spawn(move || {
             lower_priority();
             let pool = threads.pool().expect("threads");

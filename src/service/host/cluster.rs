@@ -1,5 +1,5 @@
-//! One of several servers on a shared data folder: which scenes are its own, how it gets and gives them. What is written
-//! down of that, and why it holds, is in `store::lease`.
+//! Ownership of scenes among servers on a shared data folder: how this server takes its scenes and gives them up.
+//! `store::lease` has the stored form of that, and the reason why it holds.
 
 pub mod claim_new;
 pub mod delete_unread;

@@ -1,5 +1,5 @@
-//! Scenes that are to survive the server: their changes are journaled, a thread keeps what nobody waits for, and recovery
-//! brings them back.
+//! Scenes that survive the server: their changes are journaled, a thread persists what no caller waits for, and
+//! recovery restores the scenes.
 
 pub mod last_snapshot;
 pub mod not_kept;

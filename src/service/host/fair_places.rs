@@ -1,8 +1,8 @@
-//! Places for work that takes a core for seconds, shared fairly between keys.
+//! Permits for work that takes a core for seconds, shared fairly between keys.
 //!
-//! A free place goes to the key that works in the fewest, and among its calls to the first. One key holds all places but
-//! one at most. Long work passes its place on to other keys now and then, so that no call waits for the end of work that
-//! takes a minute.
+//! A free permit goes to the key with the fewest permits, and among its calls to the first. A key holds at most all
+//! permits but one. Long work passes its permit on to other keys now and then, so that no call waits for the end of
+//! work that takes a minute.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::service::access::caller::Caller;
 
-/// Some places.
+/// A fair semaphore.
 #[derive(Clone)]
 pub struct FairPlaces(Arc<PlacesShared>);
 
@@ -26,46 +26,46 @@ struct PlacesShared {
 #[derive(Default)]
 struct PlacesState {
     taken: usize,
-    /// By key; anybody's is that of no name.
+    /// Work by key; `None` for callers without a key.
     keys: BTreeMap<Option<String>, KeyPlaces>,
-    /// In the order in which they came.
+    /// Waiting calls, in order of arrival.
     waiting: VecDeque<Waiter>,
 }
 
 /// The work of one key.
 #[derive(Clone, Copy, Default)]
 struct KeyPlaces {
-    /// That has a place.
+    /// Number of jobs with a permit.
     working: usize,
-    /// That has passed its place on and waits for another.
+    /// Number of jobs that have passed their permit on and wait for another.
     paused: usize,
 }
 
 struct Waiter {
     key: Option<String>,
-    /// It has begun already.
+    /// The work has begun already.
     is_paused: bool,
     give: oneshot::Sender<FairPlace>,
 }
 
-/// One of the places; given back when dropped.
+/// A permit; given back when dropped.
 pub struct FairPlace {
     shared: Arc<PlacesShared>,
     key: Option<String>,
 }
 
 impl FairPlaces {
-    /// So many, all free.
+    /// Creates `n` permits, all free.
     pub fn new(n: usize) -> FairPlaces {
         FairPlaces(Arc::new(PlacesShared { n, state: Mutex::default() }))
     }
 
-    /// Takes one, once it is the caller's turn.
+    /// Takes a permit, once it is the caller's turn.
     pub async fn take(&self, caller: &Caller) -> FairPlace {
         self.take_for(caller.name().map(str::to_owned)).await
     }
 
-    /// Takes one for a key; anybody's is `None`.
+    /// Takes a permit for a key; `None` for callers without a key.
     pub async fn take_for(&self, key: Option<String>) -> FairPlace {
         let (give, given) = oneshot::channel();
         self.0.state.lock().waiting.push_back(Waiter { key, is_paused: false, give });
@@ -75,8 +75,8 @@ impl FairPlaces {
 }
 
 impl FairPlace {
-    /// Passes the place on if the work of another key waits, and blocks the thread until it has another place. Not for a
-    /// thread of an async runtime.
+    /// Passes the permit on if the work of another key waits, and blocks the thread until it has another permit. Must
+    /// not run on a thread of an async runtime.
     pub fn pass(self) -> FairPlace {
         let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
         let given = {
@@ -90,14 +90,14 @@ impl FairPlace {
             state.waiting.push_back(Waiter { key, is_paused: true, give });
             given
         };
-        // Handed out: to another key, as this one has no work in fewer places and came last.
+        // Handed to another key, unless this one has fewer permits now: this waiter came last.
         drop(self);
         given.blocking_recv().expect("whoever waits is handed a place, or asks no more")
     }
 }
 
 impl PlacesShared {
-    /// Gives free places to those whose turn it is.
+    /// Gives free permits to the waiters whose turn it is.
     fn hand_out(shared: &Arc<PlacesShared>) {
         loop {
             let (waiter, key) = {
@@ -110,7 +110,7 @@ impl PlacesShared {
                 let key = waiter.key.clone();
                 (waiter, key)
             };
-            // Not under the lock: the place of one who asks no more is dropped here, and given back.
+            // Sent outside the lock: the permit of a waiter that is gone is dropped here, and given back.
             let place = FairPlace { shared: Arc::clone(shared), key };
             drop(waiter.give.send(place));
         }
@@ -126,11 +126,12 @@ impl PlacesState {
         let of = |key: &Option<String>| self.keys.get(key).copied().unwrap_or_default();
         let may_have = |waiter: &Waiter| {
             let KeyPlaces { working, paused } = of(&waiter.key);
-            // Without keys there is nobody to leave a place for. Work that has passed its place on has memory and a thread.
+            // Without keys there is nobody to leave a permit for. Work that has passed its permit on already has memory
+            // and a thread.
             waiter.is_paused || waiter.key.is_none() || working + paused < (n - 1).max(1)
         };
         let fewest = self.waiting.iter().enumerate().filter(|(_, w)| may_have(w));
-        // The first of several that are equal.
+        // Takes the first of several equal waiters.
         let (at, _) = fewest.min_by_key(|(_, waiter)| of(&waiter.key).working)?;
         self.waiting.remove(at)
     }
@@ -176,7 +177,7 @@ mod tests {
         let mut third = pin!(places.take_for(key("a")));
         assert!(timeout(SOON, &mut third).await.is_err(), "the last place is another key's");
         let other = timeout(SOON, places.take_for(key("b"))).await.expect("left for it");
-        // Both wait; who has less comes first, though it came last.
+        // Both wait; the key with less work comes first, though it came last.
         let mut late = pin!(places.take_for(key("c")));
         assert!(timeout(SOON, &mut late).await.is_err(), "all are taken");
         drop(first);
@@ -195,7 +196,7 @@ mod tests {
             assert!(timeout(Duration::ZERO, places.take_for(key("b"))).await.is_err());
         }
         drop(only);
-        // Without keys there is nobody to leave a place for, nor with one place only.
+        // Without keys there is nobody to leave a permit for, nor with a single permit.
         drop(timeout(SOON, places.take_for(None)).await.expect("free"));
         drop(timeout(SOON, places.take_for(key("a"))).await.expect("free"));
         let both = FairPlaces::new(2);

@@ -1,4 +1,4 @@
-//! A field's build on the server: on threads of its own, for as long as somebody waits for it and there is room.
+//! Builds a field on the server: on its own threads, while somebody waits for it and there is room.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
@@ -19,19 +19,19 @@ use crate::{
     surface::Surface,
 };
 
-/// What a build asks while it runs.
+/// Callbacks and limit of a build while it runs.
 pub struct BuildTerms<'a> {
-    /// Whether somebody still waits for it.
+    /// Returns an error if nobody waits for the build any more.
     pub check: &'a (dyn Fn() -> Result<(), Refused> + Sync),
-    /// For memory, before it is taken.
+    /// Reserves memory, before it is taken.
     pub reserve: &'a (dyn Fn(Share) -> Result<Reservation, RoomRefused> + Sync),
-    /// The longest that it may take.
+    /// Maximum duration of the build.
     pub time_max: Duration,
-    /// Is told how far the field of a link is.
+    /// Receives the progress of a link's field.
     pub told: &'a (dyn Fn(&str, BuildProgress) + Sync),
 }
 
-/// A build took longer than any may.
+/// A build took longer than the limit.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the field of link {link:?} is not built after {limit:?}, the limit; expected a coarser tolerance_m or fewer triangles"
@@ -41,26 +41,26 @@ pub struct BuildTookTooLong {
     limit: Duration,
 }
 
-/// Room is asked for in steps of this many bytes.
+/// Step in which room is reserved, bytes.
 const ROOM_STEP: usize = 256 << 10;
-/// Each stage of a build is heard of this many times.
+/// Number of progress logs of each stage of a build.
 const STEPS: usize = 4;
 
 struct BuildWatch<'a> {
     link: &'a str,
     terms: &'a BuildTerms<'a>,
     started: Instant,
-    /// Steps that were told, the second stage's behind the first's.
+    /// Steps that were logged; those of the second stage follow those of the first.
     told: AtomicUsize,
     rooms: Mutex<Vec<Reservation>>,
-    /// Why it was stopped.
+    /// Reason why the build was stopped.
     refused: Mutex<Option<Refused>>,
 }
 
-/// Builds the field of a link's surface. The room that it took is the caller's until the field counts with its scene.
+/// Builds the field of a link's surface. The caller holds the returned room until the field counts with its scene.
 ///
 /// # Errors
-/// When nobody waits for it any more, it takes too long or there is no room for it.
+/// Returns an error if nobody waits for the build any more, it takes too long or there is no room for it.
 pub fn build(
     link: &str,
     surface: &Surface,
@@ -77,8 +77,8 @@ pub fn build(
         rooms: Mutex::default(),
         refused: Mutex::default(),
     };
-    // Threads of its own: in a pool that builds share, one that came first keeps all others waiting to its end. Here the
-    // system shares the cores among them.
+    // Each build has its own threads: in a shared pool, the build that came first delays all others to its end. Here
+    // the system shares the cores among them.
     let pool = threads.pool().map_err(|_| Refused::from(Panicked))?;
     let built = pool.run(|| build_field(surface, options, &|progress| watch.goes_on(progress)));
     let BuildWatch { rooms, refused, .. } = watch;
@@ -96,7 +96,7 @@ impl BuildWatch<'_> {
         match self.check(progress.bytes) {
             Ok(()) => true,
             Err(refused) => {
-                // Threads come here together; the first reason is as good as any.
+                // Several threads get here at once; the first reason is as good as any.
                 self.refused.lock().get_or_insert(refused);
                 false
             }
@@ -122,7 +122,7 @@ impl BuildWatch<'_> {
             BuildStage::Sampling => STEPS,
         };
         let step = before + (progress.share * STEPS as f64) as usize;
-        // The thread that raises it says so. A stage's last step is said by what comes after it.
+        // Logged by the thread that raises the step. The end of a stage is logged by what comes after it.
         if self.told.fetch_max(step, Relaxed) < step && progress.share < 1.0 {
             let (stage, percent) = (progress.stage, (100.0 * progress.share) as u32);
             info!(link = self.link, ?stage, percent, bytes = progress.bytes, "building a field");

@@ -1,4 +1,4 @@
-//! The uploads of a scene's tools that build fields now, and how far they are.
+//! Uploads of a scene's tools that build fields now, and their progress.
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use parking_lot::Mutex;
 
 use crate::sdf::{BuildProgress, BuildStage};
 
-/// A scene's uploads.
+/// Uploads of a scene.
 #[derive(Default)]
 pub struct FieldBuilds(Mutex<Vec<Arc<FieldBuild>>>);
 
-/// How far the fields of one tool are.
+/// Progress of the fields of one tool.
 pub struct FieldBuild {
-    /// The tool's name.
+    /// Name of the tool.
     pub tool: String,
     now: Mutex<BuildNow>,
 }
 
-/// The link whose field is built, and how far it is.
+/// The link whose field is being built, and its progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BuildNow {
-    /// The link's name.
+    /// Name of the link.
     pub link: String,
-    /// 0 to 1.
+    /// Progress, 0 to 1.
     pub share: f64,
 }
 
@@ -32,18 +32,18 @@ pub struct OpenBuild<'a> {
     build: Arc<FieldBuild>,
 }
 
-/// Of a build's time, about: splitting takes most of it.
+/// Approximate share of a build's time for splitting, which takes most of it.
 const SPLITTING_SHARE: f64 = 0.9;
 
 impl FieldBuilds {
-    /// A tool is uploaded.
+    /// Registers the upload of a tool.
     pub fn begin(&self, tool: &str) -> OpenBuild<'_> {
         let build = Arc::new(FieldBuild { tool: tool.to_owned(), now: Mutex::default() });
         self.0.lock().push(Arc::clone(&build));
         OpenBuild { builds: self, build }
     }
 
-    /// The tools that have a field to build, with the name of each, in the order in which they came.
+    /// Returns the tools that have a field to build, each with its current link, in order of arrival.
     pub fn now(&self) -> Vec<(String, BuildNow)> {
         let now = |build: &Arc<FieldBuild>| (build.tool.clone(), build.now.lock().clone());
         self.0.lock().iter().map(now).filter(|(_, now)| !now.link.is_empty()).collect()
@@ -51,7 +51,7 @@ impl FieldBuilds {
 }
 
 impl OpenBuild<'_> {
-    /// Notes how far the field of a link is. Any thread of the build calls it.
+    /// Records the progress of a link's field. Any thread of the build calls it.
     pub fn note(&self, link: &str, progress: BuildProgress) {
         let share = match progress.stage {
             BuildStage::Splitting => SPLITTING_SHARE * progress.share,
@@ -61,7 +61,7 @@ impl OpenBuild<'_> {
         if now.link != link {
             *now = BuildNow { link: link.to_owned(), share: 0.0 };
         }
-        // Threads come here in any order.
+        // Threads get here in any order.
         now.share = now.share.max(share);
     }
 }

@@ -1,4 +1,4 @@
-//! The fields of uploaded links: another link's of the same mesh, from the cache, or built.
+//! Fields of uploaded links: shared with another link of the same mesh, read from the cache, or built.
 
 use std::{
     collections::HashMap,
@@ -24,13 +24,13 @@ use crate::{
     surface::Surface,
 };
 
-/// Where links get their fields from.
+/// Source of the fields of links.
 #[derive(Clone)]
 pub struct Fields {
     cache: Option<FieldCache>,
     build_max: Duration,
     threads: BuildThreads,
-    /// Those that links have. A grasper's jaws, or the same instrument in each of sixty scenes, have one between them.
+    /// Fields that links have. The jaws of a grasper, or one instrument in each of sixty scenes, share a field.
     in_memory: Arc<Mutex<HashMap<FieldKey, Weak<Field>>>>,
     metrics: Arc<Metrics>,
 }
@@ -51,35 +51,35 @@ impl Drop for CountedBuild<'_> {
     }
 }
 
-/// A field and how it was come by.
+/// A field and its origin.
 pub struct Obtained {
-    /// Of the surface that was asked for.
+    /// Field of the surface that was asked for.
     pub field: Arc<Field>,
-    /// Shared, read or built.
+    /// Origin of the field: shared, read or built.
     pub origin: FieldOrigin,
-    /// To read or build it.
+    /// Time to read or build the field.
     pub took: Duration,
-    /// What it takes, until it counts with its scene; nothing when it is shared.
+    /// Room of the field, until it counts with its scene; empty if it is shared.
     pub room: Vec<Reservation>,
 }
 
 impl Fields {
-    /// Without a cache every field is built. No build takes longer than `build_max`. Short builds have the priority of the
-    /// calling thread.
+    /// Creates a source of fields. Without a cache every field is built. No build takes longer than `build_max`. Short
+    /// builds have the priority of the calling thread.
     pub fn new(cache: Option<FieldCache>, build_max: Duration, metrics: &Arc<Metrics>) -> Fields {
         let (threads, metrics) = (BuildThreads::start(), Arc::clone(metrics));
         Fields { cache, build_max, threads, in_memory: Arc::default(), metrics }
     }
 
-    /// The longest that a build may take.
+    /// Maximum duration of a build.
     pub fn build_max(&self) -> Duration {
         self.build_max
     }
 
-    /// The field of a link's surface: work for the blocking pool.
+    /// Returns the field of a link's surface: work for the blocking pool.
     ///
     /// # Errors
-    /// As [`build`].
+    /// See [`build`].
     pub fn obtain(
         &self,
         link: &str,
@@ -102,7 +102,7 @@ impl Fields {
             room = taken;
             Ok::<_, Refused>(field)
         };
-        // For the file and for the field that it says, which is as large.
+        // Room for the file and for the field in it, which is as large.
         let reserve =
             |file_bytes| Ok::<_, Refused>((terms.reserve)(Share::of_bytes(2 * file_bytes))?);
         let (field, origin) = match &self.cache {
@@ -126,13 +126,13 @@ impl Fields {
         Ok(Obtained { field, origin, took, room })
     }
 
-    /// The field, or the one that another upload came to meanwhile.
+    /// Returns the field, or the field that another upload obtained meanwhile.
     fn share(&self, key: FieldKey, field: Field) -> Arc<Field> {
         let mut in_memory = self.in_memory.lock();
         if let Some(other) = in_memory.get(&key).and_then(Weak::upgrade) {
             return other;
         }
-        // As many are left as there are different links.
+        // Leaves as many entries as there are different links.
         in_memory.retain(|_, field| field.strong_count() > 0);
         let field = Arc::new(field);
         in_memory.insert(key, Arc::downgrade(&field));

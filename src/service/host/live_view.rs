@@ -1,5 +1,5 @@
-//! What viewers of a scene are shown, and where they would have its devices: a tick does no more for them than to write its
-//! answer once more, and only when one asks.
+//! State that viewers of a scene are shown, and the device positions that viewers request. For viewers, a tick only
+//! copies its answer once more, and only when a viewer asks.
 
 pub mod device_wishes;
 pub mod last_tick;

@@ -1,80 +1,80 @@
-//! The memory of the whole server: what would go beyond it is refused before it is taken.
+//! Memory limit of the whole server: a request that would exceed it is refused before the memory is taken.
 
 use crate::os::process::{machine_bytes, resident_bytes};
 
-/// Of the machine's memory, when no limit is set: the rest is for what is not counted in advance, and for its other
-/// programs.
+/// Share of the machine's memory if no limit is set: the rest is for memory that is not counted in advance, and for
+/// other programs.
 const SHARE_OF_MACHINE: f64 = 0.8;
-/// One key is promised at most one part in so many.
-// A promise counts beside what is resident until it is given back, and that of a session lasts as long as the session:
-// without this, fourteen sessions of 64 links kept everybody else's work out of 2 GB, most of which was free.
+/// Promises to one key take at most one of this many parts of the limit.
+// A promise counts in addition to resident memory until it is given back, and a session's promise lasts as long as the
+// session: without this limit, fourteen sessions of 64 links kept all other work out of 2 GB, most of which was free.
 const PARTS_OF_KEYS: u64 = 2;
 
-/// How much memory the process may have.
+/// Maximum memory of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryLimit {
-    /// Bytes; `None` where it was not set and the system does not say what it has.
+    /// Limit, bytes; `None` if it was not set and the system does not report the machine's memory.
     max: Option<u64>,
 }
 
-/// The server has no memory for more.
+/// The server has no memory for a request.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the server has {resident} bytes in memory and has promised {promised}; {more} more are asked for, its limit is \
      {max}"
 )]
 pub struct MemoryFull {
-    /// Resident now.
+    /// Resident memory, bytes.
     pub resident: u64,
-    /// To work that is under way.
+    /// Memory promised to work under way, bytes.
     pub promised: u64,
-    /// Asked for.
+    /// Memory asked for, bytes.
     pub more: u64,
-    /// The limit.
+    /// Limit, bytes.
     pub max: u64,
 }
 
-/// One key has been promised as much as one may have.
+/// A key has been promised as much memory as one key may have.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "key {key:?} has been promised {promised} bytes of memory for sessions and work under way and asks for {more} more, \
      one key has {max} at most"
 )]
 pub struct OverShare {
-    /// The key's name.
+    /// Name of the key.
     pub key: String,
-    /// To its sessions, and to its work under way.
+    /// Memory promised to its sessions and its work under way, bytes.
     pub promised: u64,
-    /// Asked for.
+    /// Memory asked for, bytes.
     pub more: u64,
-    /// A part of the server's limit.
+    /// Maximum of one key, bytes: a part of the server's limit.
     pub max: u64,
 }
 
 impl MemoryLimit {
-    /// `bytes`: as set; 0 takes a share of what the machine has.
+    /// Creates a limit of `bytes`; 0 takes a share of the machine's memory.
     pub fn new(bytes: u64) -> MemoryLimit {
         let of_machine = || Some((machine_bytes()? as f64 * SHARE_OF_MACHINE) as u64);
         MemoryLimit { max: if bytes == 0 { of_machine() } else { Some(bytes) } }
     }
 
-    /// Whether there is room for `more` beside what was `promised` to others.
+    /// Checks that there is room for `more` bytes in addition to those `promised` to others.
     ///
     /// # Errors
-    /// When there is not.
+    /// Returns an error if there is not.
     pub fn check(&self, promised: u64, more: u64) -> Result<(), MemoryFull> {
         let Some(max) = self.max else { return Ok(()) };
-        // What the process has and not a sum of its parts: that is what the system ends it for. What was promised may be
-        // in memory in part already and counts twice then, for as long as the work takes.
+        // The process's resident memory, not a sum of its parts: the system ends the process for the former. Promised
+        // memory may be resident in part already, and counts twice then, as long as the work takes.
         let resident = resident_bytes().unwrap_or_default();
         let needed = resident.saturating_add(promised).saturating_add(more);
         if needed > max { Err(MemoryFull { resident, promised, more, max }) } else { Ok(()) }
     }
 
-    /// Whether `key` may be promised `more`, whoever else has what.
+    /// Checks that `key` may be promised `more` bytes, regardless of other keys.
     ///
     /// # Errors
-    /// When it may not.
+    /// Returns an error if it may not.
     pub fn check_share(&self, key: &str, promised: u64, more: u64) -> Result<(), OverShare> {
         match self.max.map(|max| max / PARTS_OF_KEYS) {
             Some(max) if promised.saturating_add(more) > max => {

@@ -1,4 +1,4 @@
-//! Scenes that were here and are another server's, as long as nobody has looked for them in the store since.
+//! Redirects: scenes that were here and are another server's, while nobody has looked for them in the store since.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use parking_lot::Mutex;
 
 use super::{cluster::scene_lease::NewOwner, scene_error::SceneRegistryError, scene_life::Ended};
 
-/// More are not remembered: a call that finds such a scene gone between two looks is told so a moment later.
+/// Maximum redirects. A call that finds a scene without one gone between two looks is redirected a moment later.
 const MOVED_MAX: usize = 1_024;
 
-/// By id, with whose they are.
+/// New owners, by scene id.
 #[derive(Default)]
 pub struct MovedScenes(Mutex<BTreeMap<String, NewOwner>>);
 
 impl MovedScenes {
-    /// It was here.
+    /// Records the new owner of a scene that was here.
     pub fn insert(&self, id: &str, owner: NewOwner) {
         let mut moved = self.0.lock();
         if moved.len() == MOVED_MAX {
@@ -23,12 +23,12 @@ impl MovedScenes {
         moved.insert(id.to_owned(), owner);
     }
 
-    /// It is here, or looked for.
+    /// Removes a scene that is here, or that is looked for in the store.
     pub fn remove(&self, id: &str) {
         self.0.lock().remove(id);
     }
 
-    /// Names the server that has it now: a call that looked in the store before is not to be told that there is none.
+    /// Names the server that owns the scene now: a call that looked in the store before must not get "unknown".
     pub fn not_here(&self, id: &str) -> SceneRegistryError {
         let moved = self.0.lock().get(id).cloned();
         let id = id.to_owned();

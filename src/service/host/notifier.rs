@@ -1,4 +1,4 @@
-//! Wakes streams that wait for their client when the server has something to tell them.
+//! Wakes streams that wait for their client when the server's state changes.
 
 use std::{
     sync::{Arc, Weak},
@@ -15,12 +15,12 @@ pub struct Notifier {
     subscribed: Mutex<Vec<Weak<Subscription>>>,
 }
 
-/// Of one stream; gone with it.
+/// Subscription of one stream; gone with it.
 #[derive(Debug, Default)]
 pub struct Subscription(AtomicWaker);
 
 impl Notifier {
-    /// For a new stream.
+    /// Creates the subscription of a new stream.
     pub fn subscribe(&self) -> Arc<Subscription> {
         let subscription = Arc::new(Subscription::default());
         let mut subscribed = self.subscribed.lock();
@@ -29,9 +29,9 @@ impl Notifier {
         subscription
     }
 
-    /// Wakes every stream; each looks what concerns it.
+    /// Wakes every stream; each stream checks whether it is concerned.
     pub fn wake_all(&self) {
-        // Not under the lock, which streams that start wait for.
+        // Woken outside the lock, for which new streams wait.
         let subscribed: Vec<Arc<Subscription>> =
             self.subscribed.lock().iter().filter_map(Weak::upgrade).collect();
         subscribed.iter().for_each(|subscription| subscription.wake());
@@ -44,7 +44,8 @@ impl Subscription {
         self.0.wake();
     }
 
-    /// Whom to wake from now on. What the stream may be told is to be read after this call, so that nothing is missed.
+    /// Sets the waker to wake from now on. Read the state that may concern the stream after this call, so that nothing
+    /// is missed.
     pub fn register(&self, waker: &Waker) {
         self.0.register(waker);
     }

@@ -1,4 +1,4 @@
-//! Who takes in the scenes that are asked for and not here, each once.
+//! Single flight: a scene that clients ask for and that is not here is opened by one call at a time.
 
 use std::{
     collections::HashMap,
@@ -10,19 +10,19 @@ use tokio::sync::Mutex as Turn;
 
 use crate::service::catch_panic::{Panicked, catch_panic_blocking};
 
-/// By scene, where somebody has its turn or waits for it.
+/// Turns by scene, while somebody has the turn or waits for it.
 #[derive(Default)]
 pub struct OpeningTurns(Mutex<HashMap<String, Weak<Turn<()>>>>);
 
 impl OpeningTurns {
-    /// Runs `open` off the runtime's threads once nobody else opens the scene; to its end, also when its caller does not
-    /// wait for that.
+    /// Runs `open` off the runtime's threads once nobody else opens the scene. `open` runs to its end even if its
+    /// caller stops waiting.
     pub async fn run<T: Send + 'static>(
         &self,
         id: &str,
         open: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Panicked> {
-        // On no thread: where a scene is asked for often, all would wait here.
+        // Waits without a thread: if a scene is asked for often, all threads would wait here.
         let turn = self.of(id).lock_owned().await;
         catch_panic_blocking(move || {
             let _turn = turn;

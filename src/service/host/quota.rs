@@ -1,4 +1,4 @@
-//! What each key has of the server, against what it may have.
+//! Usage of each key, checked against its quotas.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,53 +23,53 @@ use crate::service::access::caller::Caller;
 pub struct Share {
     /// Triangles of tissues and links.
     pub triangles: u64,
-    /// Of all that is kept.
+    /// Bytes of everything that is kept.
     pub bytes: u64,
 }
 
-/// More than a key may have.
+/// A request exceeds a key's quota.
 #[derive(Debug, thiserror::Error)]
 #[error("key {key:?} has {used} {what} and asks for {more} more, its quota is {max}")]
 pub struct OverQuota {
-    /// The key's name.
+    /// Name of the key.
     pub key: String,
     /// "scenes", "triangles", "bytes" or "streams".
     pub what: &'static str,
-    /// What it has.
+    /// Current usage.
     pub used: u64,
-    /// What it would have as well.
+    /// Additional usage asked for.
     pub more: u64,
     /// The quota.
     pub max: u64,
 }
 
 impl Share {
-    /// What a cut adds to a tissue.
+    /// Returns the share that a cut adds to a tissue.
     pub fn of_cut(tissue: &Tissue, vertices: u64, triangles: u64) -> Share {
         Share { triangles, bytes: tissue.cut_bytes_expected(vertices, triangles) }
     }
 
-    /// A tissue with a mesh of so many vertices and triangles.
+    /// Returns the share of a tissue whose mesh has this many vertices and triangles.
     pub fn of_tissue(vertices: u64, triangles: u64) -> Share {
         Share { triangles, bytes: tissue_bytes_expected(vertices, triangles) }
     }
 
-    /// A link with such a mesh; its field is not in it.
+    /// Returns the share of a link with such a mesh, without its field.
     pub fn of_link(vertices: u64, triangles: u64) -> Share {
         Share { triangles, bytes: link_bytes_expected(vertices, triangles) }
     }
 
-    /// Positions of a tissue that are held.
+    /// Returns the share of a tissue's held positions.
     pub fn of_held(vertices: usize) -> Share {
         Share::of_bytes(held_bytes(vertices))
     }
 
-    /// A session of so many links.
+    /// Returns the share of a session with this many links.
     pub fn of_session(links: usize) -> Share {
         Share::of_bytes(session_bytes_expected(links) + SHOWN_BYTES)
     }
 
-    /// A self-collision job. Of a tissue that is not there it knows nothing: the job refuses it.
+    /// Returns the share of a self-collision job. A tissue that does not exist adds nothing: the job refuses it.
     pub fn of_self_collision(
         scene: &Scene,
         intervals: &[Interval],
@@ -78,19 +78,19 @@ impl Share {
         let size = |interval: &Interval| {
             let current = scene.tissue(interval.tissue).ok()?.current();
             let mesh = current.surface.mesh();
-            // Ids and not what is there: a job's lists go by them.
+            // Counts ids, not existing elements: the lists of a job are indexed by id.
             Some((mesh.positions().len() as u64, u64::from(mesh.triangle_id_end())))
         };
         let tissues = intervals.iter().filter_map(size);
         Share::of_bytes(self_collision_bytes_expected(tissues, options.max_contacts))
     }
 
-    /// So much memory.
+    /// Returns a share of memory alone.
     pub fn of_bytes(bytes: u64) -> Share {
         Share { triangles: 0, bytes }
     }
 
-    /// All that a scene holds.
+    /// Returns the share of everything that a scene holds.
     pub fn of_scene(scene: &Scene) -> Share {
         let of_tissue = |t: &Arc<Tissue>| t.current().surface.mesh().n_triangles() as u64;
         let tissues: u64 = scene.tissues().iter().map(of_tissue).sum();
@@ -100,14 +100,14 @@ impl Share {
         Share { triangles: tissues + links, bytes: scene.heap_bytes() }
     }
 
-    /// Takes another in.
+    /// Adds another share.
     pub fn add(&mut self, other: Share) {
         self.triangles = self.triangles.saturating_add(other.triangles);
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 
-/// Why there is no room.
+/// Reason why there is no room.
 #[derive(Debug, thiserror::Error)]
 pub enum RoomRefused {
     /// The key's quota is used up.
@@ -121,7 +121,7 @@ pub enum RoomRefused {
     Memory(#[from] MemoryFull),
 }
 
-/// What work under way will take.
+/// Reservations for work under way.
 pub struct Ledger {
     memory: MemoryLimit,
     promised: Mutex<Promised>,
@@ -130,28 +130,29 @@ pub struct Ledger {
 #[derive(Default)]
 struct Promised {
     by_key: BTreeMap<String, Share>,
-    /// To all, those without a key too.
+    /// Promised to all callers, including those without a key.
     bytes: u64,
 }
 
-/// Room for work under way; given back when dropped.
+/// Reserved room for work under way; given back when dropped.
 pub struct Reservation {
     ledger: Arc<Ledger>,
-    /// `None` for anybody.
+    /// `None` for callers without a key.
     key: Option<String>,
     share: Share,
 }
 
 impl Ledger {
-    /// Nothing is promised yet.
+    /// Creates a ledger without reservations.
     pub fn new(memory: MemoryLimit) -> Ledger {
         Ledger { memory, promised: Mutex::default() }
     }
 
-    /// Reserves `more` for a caller, who has what `used` says by then.
+    /// Reserves `more` for a caller whose usage by then is `used()`.
     ///
     /// # Errors
-    /// When that is over a quota of its key, over its part of the server's memory or over all of that.
+    /// Returns an error if that exceeds a quota of the caller's key, the key's part of the server's memory, or all of
+    /// that memory.
     pub fn reserve(
         self: &Arc<Self>,
         caller: &Caller,
@@ -166,8 +167,9 @@ impl Ledger {
         self.memory.check(promised.bytes, more.bytes)?;
         if let Some(key) = caller.name() {
             let entry = promised.by_key.entry(key.to_owned()).or_default();
-            // What work under way will add counts as used: two at once must not share one room. Asked for under the lock,
-            // without which no reservation is given back: what was put meanwhile counts as used, or is promised still.
+            // Reservations for work under way count as used: two jobs must not share one room. `used` runs under the
+            // lock, without which no reservation is given back: anything added meanwhile counts as used, or is promised
+            // still.
             let mut used = used();
             used.add(*entry);
             let quotas = caller.quotas();
@@ -186,7 +188,7 @@ impl Drop for Reservation {
         let mut promised = self.ledger.promised.lock();
         promised.bytes = promised.bytes.saturating_sub(self.share.bytes);
         let Some(key) = &self.key else { return };
-        // The entry stays when it is empty: there are as few as keys.
+        // The entry stays when it is empty: there are only as many entries as keys.
         if let Some(entry) = promised.by_key.get_mut(key) {
             entry.triangles = entry.triangles.saturating_sub(self.share.triangles);
             entry.bytes = entry.bytes.saturating_sub(self.share.bytes);
@@ -194,10 +196,10 @@ impl Drop for Reservation {
     }
 }
 
-/// Whether `key` may have `more` of `what`.
+/// Checks that `key` may have `more` of `what`.
 ///
 /// # Errors
-/// When it may not.
+/// Returns an error if it may not.
 pub fn check(
     key: &str,
     what: &'static str,
@@ -223,7 +225,7 @@ mod tests {
     const KEY: &str =
         "[[key]]\nname = \"a\"\nrole = \"full\"\nsecret = \"0123456789abcdef\"\nbytes = 100\n";
 
-    /// Of a key that may have 100 bytes.
+    /// Returns a caller whose key may have 100 bytes.
     fn caller() -> Caller {
         let file = std::env::temp_dir().join(format!("palpate-quota-{}", std::process::id()));
         std::fs::write(&file, KEY).expect("room");
@@ -242,7 +244,7 @@ mod tests {
         let (caller, much) = (caller(), Share::of_bytes(60));
         let first = ledger.reserve(&caller, Share::default, much).expect("room");
         let used = || {
-            // What the first is for may be put now; its promise stays until this is added up.
+            // The first reservation's object may be added now; its promise stays until the sum is complete.
             assert!(ledger.promised.try_lock().is_none(), "a promise can be given back");
             Share::default()
         };

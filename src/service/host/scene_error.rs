@@ -1,4 +1,4 @@
-//! Why a scene could not be made or found.
+//! Errors of creating or finding a scene.
 
 use std::io;
 
@@ -11,98 +11,98 @@ use crate::{
     store::scenes::folder::Unreadable,
 };
 
-/// Why a scene could not be made or found.
+/// Reason why a scene could not be created or found.
 #[derive(Debug, thiserror::Error)]
 pub enum SceneRegistryError {
-    /// Not an id that a scene can have.
+    /// The id is not valid for a scene.
     #[error(transparent)]
     Id(#[from] FieldError),
     /// The id is in use.
     #[error("there is a scene {id:?} already")]
     Taken {
-        /// The scene.
+        /// Scene id.
         id: String,
     },
-    /// No such scene.
+    /// There is no such scene.
     #[error("there is no scene {id:?}")]
     Unknown {
-        /// The scene.
+        /// Scene id.
         id: String,
     },
-    /// It is there, but not served now.
+    /// The scene exists, but is not served now.
     #[error(transparent)]
     Ended(#[from] Ended),
-    /// It is another key's.
+    /// The scene is another key's.
     #[error("scene {id:?} is another key's, expected its own or an admin's")]
     NotOwner {
-        /// The scene.
+        /// Scene id.
         id: String,
     },
-    /// It is to be durable, and the server keeps none.
+    /// The scene is to be durable, but the server persists none.
     #[error(
         "durable is true, but this server keeps no scenes; expected false or none, or a server with store.scenes and a \
          data_dir"
     )]
     KeepsNone,
-    /// It is not durable, as there is no room for it on the disk.
+    /// The scene is not durable, as there is no room for it on the disk.
     #[error(transparent)]
     NotKept(#[from] NotKept),
-    /// It is not known whose it is.
+    /// The scene's owner is unknown.
     #[error("the claims of scene {id:?} cannot be read or written: {source}")]
     Claims {
-        /// The scene.
+        /// Scene id.
         id: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// Its files are damaged.
+    /// The scene's files are damaged.
     #[error(
         "scene {id:?} is on the server's disk but cannot be read: {reason}; repair its files or delete it"
     )]
     Unreadable {
-        /// The scene.
+        /// Scene id.
         id: String,
-        /// What is wrong with them.
+        /// Defect of the files.
         reason: String,
     },
-    /// There was no room or no time for it, or the store did not give it.
+    /// There was no room or no time for the scene, or the store did not return it.
     #[error(
         "scene {id:?} is on the server's disk and not loaded: {}; it is tried again when it is asked for",
         .why.message()
     )]
     NotLoaded {
-        /// The scene.
+        /// Scene id.
         id: String,
-        /// What it lacked.
+        /// Reason why it was not loaded.
         why: Box<Refused>,
     },
-    /// The key may not have so much.
+    /// The key's quota is exceeded.
     #[error(transparent)]
     Quota(#[from] OverQuota),
-    /// No room for another.
+    /// There is no room for another scene.
     #[error("there are {limit} scenes already, the limit")]
     Full {
         /// The configured limit.
         limit: usize,
     },
-    /// The system gave no thread to write with.
+    /// The system gave no thread for the scene's writer.
     #[error("no thread for the scene's writer: {0}")]
     NoThread(#[source] io::Error),
 }
 
-/// Why a scene that is in the store is not here.
+/// Reason why a scene that is in the store is not here.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotLoaded {
-    /// Its files are damaged, as whoever reads them again finds too.
+    /// The scene's files are damaged, as another reader of them finds too.
     #[error("{0}")]
     Unreadable(String),
-    /// Nothing is known to be wrong with its files: there was no room or no time for it, or the store did not give them.
+    /// The files have no known defect: there was no room or no time for the scene, or the store did not return them.
     #[error("{}", .0.message())]
     Refused(Box<Refused>),
 }
 
 impl NotLoaded {
-    /// For who asks for the scene `id`.
+    /// Converts the reason for a caller that asks for the scene `id`.
     pub fn of(self, id: &str) -> SceneRegistryError {
         let id = id.to_owned();
         match self {
@@ -127,7 +127,7 @@ impl From<NotAScene> for NotLoaded {
 impl From<Unreadable> for NotLoaded {
     fn from(error: Unreadable) -> NotLoaded {
         match error {
-            // A store that cannot be reached says nothing of what is in it.
+            // An unreachable store says nothing about its content.
             Unreadable::Io(error) => Refused::server(Code::Unavailable, error.to_string()).into(),
             Unreadable::Newer(_) | Unreadable::NoSnapshot(_) => {
                 NotLoaded::Unreadable(error.to_string())
@@ -137,7 +137,7 @@ impl From<Unreadable> for NotLoaded {
 }
 
 impl SceneRegistryError {
-    /// The same, seen from the message that holds the scene id in `parent`.
+    /// Returns the error as seen from the message that holds the scene id in `parent`.
     pub fn within(self, parent: &str) -> SceneRegistryError {
         match self {
             SceneRegistryError::Id(error) => SceneRegistryError::Id(error.within(parent)),

@@ -55,19 +55,19 @@ pub struct SceneRegistry {
     server: ServerLife,
     metrics: Arc<Metrics>,
     ledger: Arc<Ledger>,
-    /// Never set where no scene is kept.
+    /// Unset if no scene is persisted.
     keeping: OnceLock<Keeping>,
-    /// Never set where no scene is recorded.
+    /// Unset if no scene is recorded.
     recorders: OnceLock<Recorders>,
-    /// Never set where no other server has scenes of the same folder.
+    /// Unset if no other server has scenes of the same folder.
     membership: OnceLock<Arc<Membership>>,
-    /// Never set where no scene is kept.
+    /// Unset if no scene is persisted.
     opening: OnceLock<OpenByName>,
     unread: UnreadScenes,
     moved: MovedScenes,
 }
 
-/// Where durable scenes are kept, and by what thread.
+/// Store of the durable scenes, and the thread that commits to it.
 struct Keeping {
     store: SceneStore,
     commits: CommitThread,
@@ -76,34 +76,34 @@ struct Keeping {
 type Opener =
     dyn Fn(&SceneRegistry, &str, ClaimFrom) -> Result<(), SceneRegistryError> + Send + Sync;
 
-/// How a scene is taken in that is asked for, in the store and not here.
+/// Opens scenes that clients ask for and that are in the store but not here.
 struct OpenByName {
-    /// Above this file, as it reads scenes and their fields.
+    /// A function of a higher layer: it reads scenes and their fields.
     opener: Arc<Opener>,
     turns: OpeningTurns,
 }
 
 /// A scene and its writer.
 pub struct SceneHost {
-    /// What ticks read.
+    /// State that ticks read.
     pub scene: Arc<Scene>,
-    /// Where deformations and cuts go.
+    /// Applies deformations and cuts.
     pub writer: SceneWriter,
-    /// Where viewers would have its devices.
+    /// Device positions that viewers request.
     pub wishes: DeviceWishes,
-    /// Of tools that are uploaded now.
+    /// Field builds of tools that are being uploaded.
     pub field_builds: FieldBuilds,
-    /// The key that made it.
+    /// Key that created the scene.
     owner: Option<String>,
     life: SceneLife,
-    /// `None`: it is gone with the server.
+    /// `None` if the scene ends with the server.
     journal: Option<Arc<SceneJournal>>,
-    /// `None`: it is not recorded.
+    /// `None` if the scene is not recorded.
     recorder: Option<SceneRecorder>,
 }
 
 impl SceneRegistry {
-    /// No scenes yet.
+    /// Creates a registry without scenes.
     pub fn new(config: &Config) -> SceneRegistry {
         SceneRegistry {
             limits: config.limits.clone(),
@@ -122,10 +122,10 @@ impl SceneRegistry {
         }
     }
 
-    /// Keeps scenes in a store from now on.
+    /// Persists scenes in `store` from now on.
     ///
     /// # Errors
-    /// When the system has no thread for it.
+    /// Returns an error if the system has no thread for the commits.
     pub fn keep_in(&self, store: SceneStore) -> io::Result<()> {
         let commits = CommitThread::start(store.writes_at_once(), &self.metrics.store)?;
         let is_first = self.keeping.set(Keeping { store, commits }).is_ok();
@@ -133,62 +133,64 @@ impl SceneRegistry {
         Ok(())
     }
 
-    /// Where scenes are kept, and by whom.
+    /// Returns the store of durable scenes, and its commit thread.
     pub fn keeping(&self) -> Option<(&SceneStore, &CommitThread)> {
         self.keeping.get().map(|Keeping { store, commits }| (store, commits))
     }
 
-    /// Records scenes that are made or read from now on.
+    /// Records scenes that are created or read from now on.
     pub fn record_in(&self, recorders: Recorders) {
         let is_first = self.recorders.set(recorders).is_ok();
         debug_assert!(is_first, "there is one folder of recordings");
     }
 
-    /// Waits until all that was recorded is written, for a bounded time. Not on the runtime's threads.
+    /// Waits up to `at_most` until all recordings are written. Must not run on the runtime's threads.
     pub fn end_recordings(&self, at_most: Duration) {
         if let Some(recorders) = self.recorders.get() {
             recorders.end(at_most);
         }
     }
 
-    /// Shares its scenes with other servers from now on.
+    /// Shares the scenes with other servers from now on.
     pub fn share(&self, membership: Arc<Membership>) {
         let is_first = self.membership.set(membership).is_ok();
         debug_assert!(is_first, "it is shared once");
     }
 
-    /// Has scenes taken in by `opener` from now on that are asked for, in the store and not here.
+    /// Sets the opener of scenes that clients ask for and that are in the store but not here.
     pub fn open_by(&self, opener: Arc<Opener>) {
         let turns = OpeningTurns::default();
         let is_first = self.opening.set(OpenByName { opener, turns }).is_ok();
         debug_assert!(is_first, "there is one way to open scenes");
     }
 
-    /// This server among those that share scenes; `None` where it has them alone.
+    /// Returns this server's membership among the servers that share scenes; `None` if it shares none.
     pub fn membership(&self) -> Option<&Arc<Membership>> {
         self.membership.get()
     }
 
-    /// Whether a scene may be in the store and not here: [`SceneRegistry::open`] looks.
+    /// Returns true if a scene may be in the store but not here; [`SceneRegistry::open`] finds out.
     pub fn may_open(&self, id: &str) -> bool {
-        // Where servers share scenes, also one that was found damaged: another may have read it since.
+        // If servers share scenes, a scene that was found damaged may be there too: another server may have read it
+        // since.
         let may_be_there = || self.membership().is_some() || self.unread.may_be_read(id);
         scene_id(id).is_ok() && !self.has(id) && may_be_there()
     }
 
-    /// Takes a scene in that is nobody's, where servers share scenes, or that there was no room for before. Whether it is
-    /// here then is for the look-up to say.
+    /// Takes in a scene that nobody owns (if servers share scenes) or for which there was no room before. The later
+    /// look-up reports whether the scene is here.
     ///
     /// # Errors
-    /// Names the server that has it, or why it cannot be taken in.
+    /// Names the server that owns the scene, or the reason why it cannot be taken in.
     pub async fn open(self: &Arc<Self>, id: &str) -> Result<(), Refused> {
         self.open_from(id, ClaimFrom::Silent).await
     }
 
-    /// The same, also of one that another server has where `from` is anyone: waits for the end of its lease then.
+    /// Opens a scene as [`SceneRegistry::open`] does. If `from` is [`ClaimFrom::Anyone`], also takes a scene that
+    /// another server owns, after waiting for the end of its lease.
     ///
     /// # Errors
-    /// As [`SceneRegistry::open`].
+    /// See [`SceneRegistry::open`].
     pub async fn open_from(self: &Arc<Self>, id: &str, from: ClaimFrom) -> Result<(), Refused> {
         let Some(opening) = self.opening.get().filter(|_| self.may_open(id)) else {
             return Ok(());
@@ -201,28 +203,28 @@ impl SceneRegistry {
         Ok(opening.turns.run(id, open).await??)
     }
 
-    /// What a tick may take in the engine.
+    /// Maximum engine time of one tick.
     pub fn tick_time_max(&self) -> Duration {
         self.tick_time_max
     }
 
-    /// What the ticks of one key may take.
+    /// Tick time budgets per key.
     pub fn tick_budgets(&self) -> &TickBudgets {
         &self.tick_budgets
     }
 
-    /// What the server counts.
+    /// Metrics of the server.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// What clients may ask for.
+    /// Limits on client requests.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Makes an empty scene, which is the caller's and is gone with the server. No other server knows of it. Waits for the
-    /// disk where servers share scenes.
+    /// Creates an empty scene that belongs to the caller and ends with the server. No other server knows of it. Waits
+    /// for the disk if servers share scenes.
     pub fn create(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
         if let (Some(own), Some((store, _))) = (self.membership(), self.keeping()) {
@@ -231,7 +233,7 @@ impl SceneRegistry {
         self.insert_new(id, caller, None)
     }
 
-    /// Makes an empty scene, which is the caller's and outlives the server. Waits for the disk.
+    /// Creates an empty scene that belongs to the caller and outlives the server. Waits for the disk.
     pub fn create_durable(
         &self,
         id: &str,
@@ -239,13 +241,13 @@ impl SceneRegistry {
     ) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
         let (store, commits) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
-        // Before it is claimed: what is refused leaves no claim.
+        // Checked before the claim: a refused scene leaves no claim.
         self.check_new(&self.hosts.read(), id, caller)?;
         let claim = |own| claim_new(own, &store.folder(id), id);
         let lease = self.membership().map(claim).transpose()?;
         let owner = caller.name();
         let journal = Arc::new(SceneJournal::new(store.folder(id), owner, commits, lease.clone()));
-        // Nobody changes it before its files are there, as nobody else has a turn.
+        // Nobody changes the scene before its files exist, since nobody else has a turn.
         let _turn = journal.first_turn();
         let made =
             self.insert_new(id, caller, Some(Arc::clone(&journal))).and_then(|host| match journal
@@ -259,7 +261,7 @@ impl SceneRegistry {
                 }
             });
         if let (Err(_), Some(lease)) = (&made, lease) {
-            // An error: the claim is this server's as long as it runs, and there is no scene.
+            // On an error the claim stays this server's while it runs, and there is no scene.
             let _ = lease.delete();
         }
         made
@@ -273,7 +275,8 @@ impl SceneRegistry {
     ) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
         self.check_readable(id)?;
-        // Held until the scene is there: two calls with one id, or for the last place, must not both find it free.
+        // Held until the scene is inserted: two calls with one id, or for the last free slot, must not both find it
+        // free.
         let mut hosts = self.hosts.write();
         self.check_new(&hosts, id, caller)?;
         let scene = Scene::new(id.to_owned(), self.limits.clone());
@@ -283,7 +286,7 @@ impl SceneRegistry {
         Ok(host)
     }
 
-    /// Whether the caller may have one more scene, of that id.
+    /// Checks that the caller may have one more scene, and that `id` is free.
     fn check_new(
         &self,
         hosts: &BTreeMap<String, Arc<SceneHost>>,
@@ -301,8 +304,8 @@ impl SceneRegistry {
         Ok(quota::check(key, "scenes", used as u64, 1, caller.quotas().scenes)?)
     }
 
-    /// Takes in a scene that was read from the disk. Neither the limit of scenes nor a quota refuses it. One of a shared
-    /// folder is refused to its clients before its claim was looked at once more.
+    /// Takes in a scene that was read from the disk. Neither the scene limit nor a quota refuses it. Clients are
+    /// refused a scene of a shared folder until its claim has been read once more.
     pub fn insert_recovered(
         &self,
         scene: Scene,
@@ -313,35 +316,35 @@ impl SceneRegistry {
         host.life.set_passing(host.lease().is_some());
         self.hosts.write().insert(host.scene.id().to_owned(), Arc::clone(&host));
         self.moved.remove(host.scene.id());
-        // After it is there: in between nobody may make another of its id.
+        // Removed after the insertion: nobody may create another scene of this id in between.
         self.unread.remove(host.scene.id());
         Ok(host)
     }
 
-    /// Takes in a scene that is changed elsewhere, in the place of one of the same id. It is gone with the server.
+    /// Inserts a scene that is changed elsewhere, replacing a scene of the same id. The scene ends with the server.
     pub fn insert_shown(&self, scene: Arc<Scene>) -> Result<(), SceneRegistryError> {
         let host = self.host(scene, None, None)?;
         self.hosts.write().insert(host.scene.id().to_owned(), host);
         Ok(())
     }
 
-    /// Whether a scene is here, whatever its state.
+    /// Returns true if the registry has the scene, in any state.
     pub fn has(&self, id: &str) -> bool {
         self.hosts.read().contains_key(id)
     }
 
-    /// Whether there may be one more scene.
+    /// Checks that there may be one more scene.
     pub fn check_room(&self) -> Result<(), SceneRegistryError> {
         let limit = self.limits.scenes;
         let is_full = self.hosts.read().len() >= limit;
         if is_full { Err(SceneRegistryError::Full { limit }) } else { Ok(()) }
     }
 
-    /// Drops a scene that is another server's, and tells its streams.
+    /// Drops a scene that another server owns, and notifies its streams.
     pub fn forget(&self, host: &Arc<SceneHost>, owner: NewOwner) {
         let mut hosts = self.hosts.write();
         if is_host_of(&hosts, host) {
-            // Before it is gone: whoever does not find it any more is told whose it is.
+            // Inserted before the removal: a caller that no longer finds the scene gets its new owner.
             self.moved.insert(host.scene.id(), owner.clone());
             hosts.remove(host.scene.id());
         }
@@ -349,7 +352,7 @@ impl SceneRegistry {
         host.life.set_elsewhere(owner);
     }
 
-    /// Puts a scene as it was on the disk in the place of one that cannot go on. Not when that is gone meanwhile.
+    /// Replaces a scene that cannot go on by its state on the disk. Does nothing if the lost scene is gone meanwhile.
     pub fn replace(
         &self,
         lost: &Arc<SceneHost>,
@@ -365,7 +368,7 @@ impl SceneRegistry {
         Ok(())
     }
 
-    /// Those that are in the store and not here.
+    /// Scenes that are in the store but not here.
     pub fn unread(&self) -> &UnreadScenes {
         &self.unread
     }
@@ -383,7 +386,7 @@ impl SceneRegistry {
         let wishes = DeviceWishes::default();
         let recorder = self.recorders.get().map(|recorders| recorders.begin(&scene)).transpose();
         let recorder = recorder.unwrap_or_else(|failed| {
-            // A recording is worth no scene.
+            // A scene is served even if it cannot be recorded.
             error!(scene = scene.id(), "not recorded, there is no thread for it: {failed}");
             None
         });
@@ -399,14 +402,14 @@ impl SceneRegistry {
         }))
     }
 
-    /// Finds a scene to work with.
+    /// Returns a scene if it is served now.
     pub fn served(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
         let host = self.get(id)?;
         host.check_served()?;
         Ok(host)
     }
 
-    /// Finds a scene to change.
+    /// Returns a served scene if the caller may change it.
     pub fn owned(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, SceneRegistryError> {
         let host = self.served(id)?;
         host.check_owner(caller)?;
@@ -415,10 +418,10 @@ impl SceneRegistry {
 
     /// Reserves room in what the caller's key may have, and in the server's memory.
     pub fn reserve(&self, caller: &Caller, more: Share) -> Result<Reservation, RoomRefused> {
-        // Dropped after the ledger's lock: of a scene that is deleted meanwhile this may be the last.
+        // Dropped after the ledger's lock: this may be the last reference to a scene that is deleted meanwhile.
         let mut all = Vec::new();
         let used = || {
-            // Added up anew each time, over a few scenes: a sum that is kept would have to follow every cut.
+            // Summed at each call, over a few scenes: a stored sum would have to follow every cut.
             let mut used = Share::default();
             all = self.all();
             let own =
@@ -429,14 +432,14 @@ impl SceneRegistry {
         self.ledger.reserve(caller, used, more)
     }
 
-    /// Finds a scene, even when it is not served now.
+    /// Finds a scene, even if it is not served now.
     pub fn get(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
         let host = self.find(id)?;
         host.life.check_deleting(&host.scene)?;
         Ok(host)
     }
 
-    /// Also one of which it is not known whether its files are gone.
+    /// Finds a scene, even if it is unknown whether its files are gone.
     fn find(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
         self.check_readable(id)?;
@@ -446,7 +449,7 @@ impl SceneRegistry {
         Ok(host)
     }
 
-    /// Whether all scenes were read, this one too.
+    /// Checks that all scenes were read, including this one.
     fn check_readable(&self, id: &str) -> Result<(), SceneRegistryError> {
         if let Err(ended @ Ended::Recovering) = self.server.check_served() {
             return Err(ended.into());
@@ -454,12 +457,12 @@ impl SceneRegistry {
         self.unread.check(id)
     }
 
-    /// All scenes, ordered by id.
+    /// Returns all scenes, ordered by id.
     pub fn all(&self) -> Vec<Arc<SceneHost>> {
         self.hosts.read().values().cloned().collect()
     }
 
-    /// How many there are.
+    /// Number of scenes.
     #[cfg(any(feature = "agones", test))]
     pub fn n_scenes(&self) -> usize {
         self.hosts.read().len()
@@ -469,23 +472,23 @@ impl SceneRegistry {
         is_host_of(&self.hosts.read(), host)
     }
 
-    /// Ends every stream, those that wait for their client too.
+    /// Ends every stream, including those that wait for their client.
     pub fn shut_down(&self) {
         self.server.shut_down();
     }
 
-    /// For streams that have no scene.
+    /// Returns the server's state, for streams without a scene.
     pub fn life(&self) -> ServerLife {
         self.server.clone()
     }
 }
 
-/// Whether a scene is still the one of its id.
+/// Returns true if `host` is still the registered scene of its id.
 fn is_host_of(hosts: &BTreeMap<String, Arc<SceneHost>>, host: &Arc<SceneHost>) -> bool {
     hosts.get(host.scene.id()).is_some_and(|now| Arc::ptr_eq(now, host))
 }
 
-/// Whether it is an id; the call's span has it from now on.
+/// Checks that `id` is a scene id, and records it in the call's span.
 fn check_id(id: &str) -> Result<(), FieldError> {
     scene_id(id)?;
     Span::current().record("scene", id);
@@ -493,80 +496,80 @@ fn check_id(id: &str) -> Result<(), FieldError> {
 }
 
 impl SceneHost {
-    /// For streams that outlive one lookup.
+    /// Returns the scene's state, for streams that outlive one look-up.
     pub fn life(&self) -> SceneLife {
         self.life.clone()
     }
 
-    /// Whether it outlives the server.
+    /// Returns true if the scene outlives the server.
     pub fn is_durable(&self) -> bool {
         self.journal.is_some()
     }
 
-    /// What of it is on the disk.
+    /// Journal of the scene on the disk.
     pub fn journal(&self) -> Option<&Arc<SceneJournal>> {
         self.journal.as_ref()
     }
 
-    /// Where its changes and loops are recorded.
+    /// Recorder of the scene's changes and loops.
     pub fn recorder(&self) -> Option<&SceneRecorder> {
         self.recorder.as_ref()
     }
 
-    /// Waits for the turn of a change, in which the scene is still served.
+    /// Waits for the turn to change the scene, and checks that the scene is still served.
     pub async fn turn(&self) -> Result<ChangeTurn, Ended> {
         let turn = SceneJournal::turn(self.journal.as_ref()).await;
         self.check_served()?;
         Ok(turn)
     }
 
-    /// The same off the runtime's threads.
+    /// Blocking form of [`SceneHost::turn`], for threads outside the runtime.
     pub fn turn_blocking(&self) -> Result<ChangeTurn, Ended> {
         let turn = SceneJournal::turn_blocking(self.journal.as_ref());
         self.check_served()?;
         Ok(turn)
     }
 
-    /// What of a tissue would survive the server now; `None` when nothing would.
+    /// Returns the revisions of a tissue that would survive the server now; `None` if nothing would.
     pub fn durable(&self, tissue: &Tissue) -> Option<DurableRevisions> {
         let DurableRevisions { geometry, topology } = self.journal.as_ref()?.durable(tissue.id());
-        // A cut is on the disk before it is made.
+        // A cut is on the disk before it is applied.
         let now = tissue.current();
         let topology = topology.min(now.topology_revision);
         Some(DurableRevisions { geometry: geometry.min(now.geometry_revision), topology })
     }
 
-    /// Whether it is worth reading from the disk again at `now_ns`; asked once.
+    /// Returns true, once, if the scene is due at `now_ns` to be read from the disk again.
     pub fn take_lost(&self, now_ns: u64) -> bool {
         self.life.take_lost(now_ns)
     }
 
-    /// It could not be read from the disk; that is tried again from `from_ns` on.
+    /// Records that the scene could not be read from the disk; the next attempt is due from `from_ns` on.
     pub fn set_lost(&self, from_ns: u64) {
         self.life.set_lost(from_ns);
     }
 
-    /// Whether its writer failed too often.
+    /// Returns true if the scene's writer failed too often.
     pub fn is_quarantined(&self) -> bool {
         self.life.is_quarantined()
     }
 
-    /// That it is this server's, where servers share scenes.
+    /// Lease of the scene, if servers share scenes.
     pub fn lease(&self) -> Option<&Arc<SceneLease>> {
         self.life.lease()
     }
 
-    /// Refuses it while it comes from another server, or goes to one; its streams wait.
+    /// Refuses the scene while it comes from another server, or goes to one; its streams wait.
     pub fn set_passing(&self, passing: bool) {
         self.life.set_passing(passing);
     }
 
-    /// Whether the scene is this server's for sure; it is where no other has scenes of the same folder.
+    /// Checks that this server certainly owns the scene. Succeeds if no other server has scenes of the same folder.
     pub fn check_lease(&self) -> Result<(), Ended> {
         self.life.check_lease(&self.scene)
     }
 
-    /// Whether the scene is still served.
+    /// Checks that the scene is still served.
     pub fn check_served(&self) -> Result<(), Ended> {
         self.life.check_served(&self.scene)
     }

@@ -1,12 +1,12 @@
-//! How much of the threads' time the ticks of one key may take while other keys have streams too.
+//! Budget of thread time that the ticks of one key may take while other keys have streams too.
 //!
-//! In each window a key has a fixed share. Once it is used up, its ticks wait for the next window, so that others wait
-//! for no longer than a window however many streams the key has. Streams with long ticks share all threads but one, in
-//! the order in which they came, so that a short tick of another key finds a thread that is free, and somebody to notice
-//! its bytes. A stream has long ticks for a second after one that took the processor for long. Whether it was the
-//! processor that a tick took, or only time while its thread had none, is looked at from the first on that took long by
-//! the clock: a short tick is not to wait behind long ones because it was interrupted by one. Time is counted in plain
-//! atomics by those who use it; only streams with long ticks lock anything.
+//! Each key has a fixed share of each window. Once the share is used up, the key's ticks wait for the next window, so
+//! that others wait for no longer than a window however many streams the key has. Streams with long ticks share all
+//! threads but one, in order of arrival, so that a short tick of another key finds a free thread, and a thread that
+//! notices its bytes. A stream has long ticks for one second after a tick that used the processor for long. From the
+//! first tick on that is long by the clock, the processor time of ticks is read too, to tell processor use from time in
+//! which the thread had no processor: a short tick must not wait behind long ones because one of them interrupted it.
+//! Users count their time in plain atomics; only streams with long ticks lock anything.
 
 use std::{
     collections::BTreeMap,
@@ -22,16 +22,16 @@ use parking_lot::Mutex;
 
 use crate::{config::Config, os::thread_clock, service::access::caller::Caller};
 
-/// Others wait for a key that has used up its share no longer than this. A tick at its maximum takes a quarter of it.
+/// Maximum time that others wait for a key that has used up its share. A tick at its maximum takes a quarter of it.
 const WINDOW_NS: u64 = 20_000_000;
 
-/// A tick is long that takes more than this share of the most that it may. No loop of 1 kHz can have such ticks.
+/// A tick is long if it takes more than this share of the maximum. No loop of 1 kHz can have such ticks.
 const LONG_SHARE: f64 = 0.5;
-/// So long after a long tick its stream has long ticks: a hand that has one in each second takes nobody's thread.
+/// A stream has long ticks for this time after one: a loop with one long tick in each second takes nobody's thread.
 const LASTING_NS: u64 = 1_000_000_000;
-/// A stream that has long ticks asks for a thread again after this.
+/// Time after which a stream with long ticks asks for a thread again.
 const LONG_WAIT: Duration = Duration::from_millis(1);
-/// One that has not asked for so long has lost its place: it is gone, or its client reads no answers.
+/// Time without asking after which a stream loses its position: it is gone, or its client reads no answers.
 const PLACE_LOST_NS: u64 = 10_000_000;
 
 /// The budgets of all keys with streams.
@@ -41,55 +41,55 @@ pub struct TickBudgets {
     keys: Mutex<BTreeMap<String, Weak<KeyBudget>>>,
 }
 
-/// What all keys share.
+/// State that all keys share.
 struct TickThreads {
-    /// For a key in a window, nanoseconds of all threads.
+    /// Budget of a key in a window, nanoseconds of all threads.
     each_ns: u64,
-    /// A tick that takes longer is long, nanoseconds.
+    /// Duration above which a tick is long, nanoseconds.
     long_ns: u64,
-    /// Threads that streams with long ticks may have.
+    /// Maximum threads of streams with long ticks.
     long_max: usize,
-    /// Keys with streams.
+    /// Number of keys with streams.
     n_keys: AtomicUsize,
-    /// Streams so far.
+    /// Number of streams so far.
     n_streams: AtomicU64,
     long: Mutex<LongTicks>,
 }
 
-/// Ticks of streams that have long ones.
+/// Ticks of streams with long ticks.
 #[derive(Default)]
 struct LongTicks {
     n_running: usize,
-    /// In the order in which they came.
+    /// Waiting streams, in order of arrival.
     waiting: Vec<WaitingStream>,
 }
 
 struct WaitingStream {
     stream: u64,
-    /// When it last asked for a thread.
+    /// Time when the stream last asked for a thread.
     asked_ns: u64,
 }
 
 /// The budget of one key, shared by its streams.
 struct KeyBudget {
     threads: Arc<TickThreads>,
-    /// The window that `used_ns` is of, counted from the clock's start.
+    /// Window to which `used_ns` belongs, counted from the clock's start.
     window: AtomicU64,
     used_ns: AtomicU64,
 }
 
-/// What one stream counts its ticks on.
+/// Tick budget of one stream.
 pub struct StreamBudget {
     key: Arc<KeyBudget>,
     stream: u64,
-    /// Until then its ticks are timed by the processor's clock, which costs a microsecond.
+    /// Time until which its ticks are timed by the processor's clock, which costs a microsecond.
     timed_until_ns: u64,
-    /// Until then it has long ticks.
+    /// Time until which the stream has long ticks.
     long_until_ns: u64,
 }
 
 impl TickBudgets {
-    /// As the settings say.
+    /// Creates budgets from the settings.
     pub fn new(config: &Config) -> TickBudgets {
         let threads = match config.runtime.threads {
             0 => available_parallelism().map_or(1, usize::from),
@@ -107,7 +107,7 @@ impl TickBudgets {
         TickBudgets { threads: Arc::new(threads), keys: Mutex::default() }
     }
 
-    /// For a new stream of the caller. Streams without a key have nothing in common.
+    /// Creates the budget of a new stream of the caller. Streams without a key share nothing.
     pub fn of(&self, caller: &Caller) -> StreamBudget {
         let stream = self.threads.n_streams.fetch_add(1, Relaxed);
         StreamBudget { key: self.key(caller), stream, timed_until_ns: 0, long_until_ns: 0 }
@@ -136,14 +136,14 @@ impl TickBudgets {
 }
 
 impl KeyBudget {
-    /// Whether other keys have streams.
+    /// Returns true if other keys have streams.
     fn has_others(&self) -> bool {
         self.threads.n_keys.load(Relaxed) > 1
     }
 
     fn turn_to(&self, now_ns: u64) {
         let window = now_ns / WINDOW_NS;
-        // Two threads may both see a new window: what one of them has added by then is lost, a tick at most.
+        // Two threads may both see a new window: time that one of them has added by then is lost, a tick at most.
         if self.window.swap(window, Relaxed) != window {
             self.used_ns.store(0, Relaxed);
         }
@@ -157,10 +157,10 @@ impl Drop for KeyBudget {
 }
 
 impl StreamBudget {
-    /// A thread for the next tick.
+    /// Takes a thread for the next tick.
     ///
     /// # Errors
-    /// How long it has to wait, for others, before it asks again.
+    /// Returns the time that the tick must wait, for others, before it asks again.
     pub fn turn(&self, now_ns: u64) -> Result<Turn, Duration> {
         let (key, threads) = (&self.key, &self.key.threads);
         key.turn_to(now_ns);
@@ -179,7 +179,7 @@ impl StreamBudget {
         })
     }
 
-    /// The tick of a turn ended, on the thread where it began.
+    /// Ends the tick of a turn, on the thread on which it began.
     pub fn end(&mut self, turn: Turn, now_ns: u64) {
         let took_ns = now_ns - turn.began_ns;
         self.key.turn_to(now_ns);
@@ -196,7 +196,7 @@ impl StreamBudget {
 }
 
 impl LongTicks {
-    /// Whether the stream's next tick begins; without others no stream waits.
+    /// Returns true if the stream's next tick may begin; without others no stream waits.
     fn begin(&mut self, stream: u64, now_ns: u64, long_max: usize, may_wait: bool) -> bool {
         let is_there =
             |p: &WaitingStream| p.stream == stream || now_ns < p.asked_ns + PLACE_LOST_NS;
@@ -218,17 +218,17 @@ impl LongTicks {
     }
 }
 
-/// The thread that a tick has, until it ends.
+/// A tick's thread, until the tick ends.
 pub struct Turn {
-    /// Where it is counted, when its stream has long ticks.
+    /// Threads that count the tick, if its stream has long ticks.
     long: Option<Arc<TickThreads>>,
     began_ns: u64,
-    /// By the clock of its thread's processor time, when that is looked at.
+    /// Start by the clock of the thread's processor time, if that is read.
     began_processor_ns: Option<u64>,
 }
 
 impl Turn {
-    /// The tick is likely to be long.
+    /// Returns true if the tick is likely to be long.
     pub fn is_long(&self) -> bool {
         self.long.is_some()
     }
@@ -248,7 +248,7 @@ mod tests {
 
     use super::*;
 
-    /// Of so many threads, for ticks that are long when they take more than a millisecond.
+    /// Creates budgets of this many threads, for ticks that are long above one millisecond.
     fn budgets(threads: usize) -> TickBudgets {
         let mut config = Config::default();
         config.runtime.threads = threads;
@@ -265,7 +265,7 @@ mod tests {
         stream.turn(now_ns).err()
     }
 
-    /// A tick that takes the processor for longer than a millisecond, if only for `took_ns` by the clock.
+    /// Runs a tick that uses the processor for longer than a millisecond, but takes `took_ns` by the clock.
     fn spin(stream: &mut StreamBudget, now_ns: u64, took_ns: u64) {
         let turn = stream.turn(now_ns).expect("a thread");
         let begun = thread_clock::now_ns();

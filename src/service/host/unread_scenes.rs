@@ -1,5 +1,5 @@
-//! Scenes that are in the store and not here: their files are damaged, or there was no room or no time for them, or the
-//! store did not give them.
+//! Scenes that are in the store but not here: their files are damaged, there was no room or no time for them, or the
+//! store did not return them.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use parking_lot::RwLock;
 use super::scene_error::{NotLoaded, SceneRegistryError};
 use crate::store::lease::claim::{ClaimHolder, ClaimState, SceneClaim};
 
-/// By id.
+/// Unread scenes by id.
 #[derive(Default)]
 pub struct UnreadScenes(RwLock<BTreeMap<String, UnreadScene>>);
 
 struct UnreadScene {
     why: NotLoaded,
-    /// Whether it is read again.
+    /// When the scene is read again.
     again: ReadAgain,
 }
 
-/// When a scene is read again that was read in vain.
+/// When a scene is read again after a failed attempt.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadAgain {
-    /// Not while its files are what they were.
+    /// Never, while its files are unchanged.
     Never,
-    /// Not before: nanoseconds of the process's clock.
+    /// From this time on, nanoseconds of the process's clock.
     From(u64),
     /// Once there is a claim of a later epoch, or of another server.
     AfterClaim(u64),
@@ -41,33 +41,34 @@ impl UnreadScenes {
         self.0.write().insert(id.to_owned(), UnreadScene { why, again });
     }
 
-    /// It is here, or deleted.
+    /// Removes a scene that is here now, or deleted.
     pub fn remove(&self, id: &str) {
         self.0.write().remove(id);
     }
 
-    /// Refuses one of these.
+    /// Returns an error if the scene is unread.
     ///
     /// # Errors
-    /// Why it is not here.
+    /// Returns the reason why the scene is not here.
     pub fn check(&self, id: &str) -> Result<(), SceneRegistryError> {
         let unread = self.0.read();
         unread.get(id).map_or(Ok(()), |scene| Err(scene.why.clone().of(id)))
     }
 
-    /// Whether another try may find room and time for one of these.
+    /// Returns true if another attempt may find room and time for the scene.
     pub fn may_be_read(&self, id: &str) -> bool {
         self.is_due(id, u64::MAX)
     }
 
-    /// Whether it is time for that.
+    /// Returns true if another attempt is due.
     pub fn is_due(&self, id: &str, now_ns: u64) -> bool {
         self.0.read().get(id).is_some_and(|scene| scene.is_due(now_ns))
     }
 
-    /// Where servers share scenes: whether what `own` found of one of these still holds at `now_ns`, with this newest claim of
-    /// it. Not when it is time to read it again. It is forgotten when another has taken the scene since, and may have read
-    /// it, as one of a later version can.
+    /// Returns true if the failure that `own` recorded for a scene still holds at `now_ns`, given the scene's newest
+    /// claim; for servers that share scenes. Returns false if the scene is due to be read again. The failure is
+    /// forgotten if another server has taken the scene since: it may have read the scene, as a server of a later
+    /// version can.
     pub fn holds(
         &self,
         id: &str,
@@ -96,12 +97,12 @@ impl UnreadScenes {
         holds
     }
 
-    /// Those whose files are damaged.
+    /// Number of scenes whose files are damaged.
     pub fn n_unreadable(&self) -> usize {
         self.n_of(|why| matches!(why, NotLoaded::Unreadable(_)))
     }
 
-    /// Those that there was no room or no time for.
+    /// Number of scenes that there was no room or no time for.
     pub fn n_not_loaded(&self) -> usize {
         self.n_of(|why| matches!(why, NotLoaded::Refused(_)))
     }

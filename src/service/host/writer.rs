@@ -1,12 +1,11 @@
 //! The one thread of a scene that deforms and cuts its tissues.
 //!
-//! Jobs run in the order they were handed in. While there are none, the tissues that were written are
-//! brought up to date for the next job, and searched for where they cross themselves. Ticks read what was published and
-//! never meet this thread.
+//! Jobs run in the order in which they were handed in. While there are none, the written tissues are brought up to date
+//! for the next job, and searched for self-crossings. Ticks read published state and never interact with this thread.
 //!
-//! A job that panics publishes nothing. After several in a row the scene is quarantined, until the indices of
-//! all its tissues were rebuilt from what they last published; when that fails too, until a durable one was read from
-//! the disk (`recovery`), and any other for good.
+//! A job that panics publishes nothing. After several panics in a row the scene is quarantined until the indices of all
+//! its tissues have been rebuilt from their last published state; if that fails too, a durable scene until it has been
+//! read from the disk (`recovery`), and any other scene for good.
 
 use std::{
     io,
@@ -29,7 +28,7 @@ use crate::service::{
     transport::background::lower_priority,
 };
 
-/// Jobs that wait or run; whoever brings more waits without holding a thread.
+/// Maximum jobs that wait or run; further callers wait without holding a thread.
 const JOBS_MAX: usize = 64;
 
 /// Hands jobs to a scene's writer thread, which ends with it.
@@ -39,19 +38,19 @@ pub struct SceneWriter {
     metrics: Arc<Metrics>,
 }
 
-/// What a job returned, and how long it ran.
+/// Result of a job, and its duration.
 #[derive(Debug)]
 pub struct Written<T> {
-    /// What the engine said.
+    /// Result that the engine returned.
     pub result: T,
-    /// Waiting excluded.
+    /// Duration without waiting, microseconds.
     pub update_us: f64,
 }
 
-/// Why a job has no result.
+/// Reason why a job has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum WriterError {
-    /// The engine panicked in it.
+    /// The engine panicked in the job.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The thread ended before the job ran.
@@ -62,22 +61,22 @@ pub enum WriterError {
 /// Longest time without a job that a search for crossings waits for.
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
 
-/// What is left to do of the tissues that were written, each the last written last.
+/// Remaining work on the written tissues, each list in order of the last write.
 #[derive(Default)]
 struct IdleWork {
-    /// Their spare copy is behind what was published.
+    /// Tissues whose spare copy is behind the published one.
     behind: Vec<Arc<Tissue>>,
-    /// They may cross themselves.
+    /// Tissues that may cross themselves.
     unsearched: Vec<Arc<Tissue>>,
     /// A search for crossings is under way.
     is_searching: bool,
-    /// How long no job has to come before a search begins: twice as long each time a job overtook one. While all of a
-    /// large tissue deforms, each would be overtaken, and would take the ticks' time for nothing.
+    /// Time without a job before a search begins: doubled each time a job overtook one. While all of a large tissue
+    /// deforms, each search would be overtaken, and would take the ticks' time for nothing.
     patience: Duration,
 }
 
 impl IdleWork {
-    /// Before a job: a search under way waits for the next quiet time.
+    /// Called before a job: a search under way waits for the next quiet time.
     fn leave(&mut self) {
         if std::mem::take(&mut self.is_searching) {
             self.patience = (2 * self.patience).clamp(Duration::from_millis(1), PATIENCE_MAX);
@@ -91,7 +90,7 @@ struct Job {
     _room: OwnedSemaphorePermit,
 }
 
-/// How a job ended.
+/// Outcome of a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JobOutcome {
     Done,
@@ -110,9 +109,9 @@ impl SceneWriter {
         let thread = thread::Builder::new().name(format!("write {}", scene.id()));
         let (scene, life) = (Arc::clone(scene), life.clone());
         thread.spawn(move || {
-            // Where writer, ticks and clients share two cores, ten steps lower bring the p50 of a round trip while
-            // all deforms from 1.19 to 1.13 times that at rest, and the engine's p99 from 1.53 to 1.33 times. An
-            // update takes as long.
+            // If writer, ticks and clients share two cores, ten steps lower bring the p50 of a round trip while all
+            // deforms from 1.19 to 1.13 times that at rest, and the engine's p99 from 1.53 to 1.33 times. An update
+            // takes as long.
             lower_priority();
             work(&queue, &scene, &life);
         })?;
@@ -120,13 +119,13 @@ impl SceneWriter {
         Ok(SceneWriter { jobs, room, metrics })
     }
 
-    /// Jobs that wait or run.
+    /// Number of jobs that wait or run.
     pub fn n_jobs(&self) -> usize {
         JOBS_MAX - self.room.available_permits()
     }
 
-    /// Runs a job (which gets the clock) after those before it. A job that was handed in runs even when
-    /// nobody waits for it any more.
+    /// Runs a job (which gets the clock) after those before it. A job that was handed in runs even if nobody waits for
+    /// it any more.
     pub async fn run<T: Send + 'static>(
         &self,
         tissue: Arc<Tissue>,
@@ -145,7 +144,7 @@ impl SceneWriter {
             let outcome = if result.is_ok() { JobOutcome::Done } else { JobOutcome::Panicked };
             metrics.writer_panics.fetch_add(u64::from(outcome == JobOutcome::Panicked), Relaxed);
             let update_us = update_ns as f64 / 1e3;
-            // An error: nobody waits for it any more.
+            // An error means that nobody waits for the result any more.
             let _ = reply.send(result.map(|result| Written { result, update_us }));
             outcome
         });
@@ -164,7 +163,7 @@ fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
             panics = 0;
             idle = IdleWork::default();
             if recover(scene, life).is_err() {
-                // Whoever waits for a job learns that it will not run.
+                // Callers that wait for a job learn that it will not run.
                 return queue.iter().for_each(drop);
             }
             continue;
@@ -175,10 +174,10 @@ fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
     }
 }
 
-/// Quarantines the scene until every tissue has a new index of what it published last. When that panics as
-/// well, the scene stays refused.
+/// Quarantines the scene until every tissue has a new index of its last published state. If that panics as well, the
+/// scene stays refused.
 fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
-    // From memory: what was published last is there, immutable and whole, and newer than what is on the disk.
+    // Rebuilt from memory: the last published state is there, immutable and whole, and newer than the disk.
     life.set_quarantined(true);
     warn!(scene = scene.id(), "quarantined: its writer panicked {PANICS_MAX} times in a row");
     let rebuilt = catch_panic(|| scene.tissues().iter().for_each(|tissue| tissue.recover()));
@@ -195,7 +194,7 @@ fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
     rebuilt
 }
 
-/// The next job; while there is none, does the idle work. `None` when the scene is gone.
+/// Returns the next job; while there is none, does the idle work. `None` if the scene is gone.
 fn next(queue: &Receiver<Job>, idle: &mut IdleWork) -> Option<Job> {
     loop {
         match queue.try_recv() {
@@ -207,7 +206,7 @@ fn next(queue: &Receiver<Job>, idle: &mut IdleWork) -> Option<Job> {
             Err(TryRecvError::Empty) => {}
         }
         if let Some(tissue) = idle.behind.pop() {
-            // A panic is in the log already; the next job meets the tissue as it is.
+            // A panic is in the log already; the next job finds the tissue as it is.
             let _ = catch_panic(|| tissue.catch_up());
             if !idle.unsearched.iter().any(|t| Arc::ptr_eq(t, &tissue)) {
                 idle.unsearched.push(tissue);
@@ -222,7 +221,7 @@ fn next(queue: &Receiver<Job>, idle: &mut IdleWork) -> Option<Job> {
                 Err(RecvTimeoutError::Timeout) => idle.is_searching = true,
             }
         }
-        // A slice at a time, so that a job waits for a fraction of a millisecond.
+        // Searches a slice at a time, so that a job waits for a fraction of a millisecond.
         if catch_panic(|| tissue.search_crossings()).unwrap_or(true) {
             idle.unsearched.pop();
             (idle.is_searching, idle.patience) = (false, Duration::ZERO);
@@ -357,13 +356,13 @@ mod tests {
         let again = registry.served("s").expect("served again");
         let tissue = again.scene.tissue(TissueId(1)).expect("it was kept");
         again.writer.run(tissue, |_, _| ()).await.expect("a writer of its own");
-        // Also what is deleted after that is gone from the disk.
+        // Checks that a later deletion also removes the scene from the disk.
         let deleted = Arc::clone(&registry);
         let deleted = tokio::task::spawn_blocking(move || deleted.delete("s", &Caller::ANYBODY));
         deleted.await.expect("no panic").expect("there");
         let (store, _) = registry.keeping().expect("set");
         assert_eq!(store.ids().expect("a list"), [""; 0]);
-        // An error: the registry has its lock open, whose name Windows keeps for as long.
+        // May fail: the registry has its lock file open, and Windows keeps its name until it is closed.
         let _ = std::fs::remove_dir_all(&folder);
     }
 
@@ -389,7 +388,7 @@ mod tests {
             let handed_in = Arc::clone(&handed_in);
             jobs.spawn(async move {
                 let job = move |_: &Tissue, _| {
-                    // The first waits until all have been handed in; then the gate is gone.
+                    // The first job waits until all have been handed in; then the gate is gone.
                     let _ = gate.recv();
                     order.lock().push(at);
                 };

@@ -1,4 +1,4 @@
-//! Traces to a collector: a span a call, none a tick, sent from a thread of their own.
+//! Export of traces to a collector: one span per call, none per tick, sent from a thread of its own.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use opentelemetry_sdk::{
 use tracing::{Level, Subscriber, warn};
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 
-/// How long a collector may take for what is left at the end.
+/// Maximum time for sending the last spans at the end.
 const LAST_SPANS_MAX: Duration = Duration::from_secs(2);
-/// Of the span of a call: what it is called by in a trace.
+/// Attribute with the name of a call's span.
 const METHOD: &str = "method";
 
-/// On their way to a collector.
+/// Spans that are being sent to a collector.
 pub struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Connects when there is something to send, and again when that fails.
+    /// Creates the export, which connects when there is something to send, and again when that fails.
     ///
     /// # Errors
-    /// When the endpoint, or a variable of OpenTelemetry's own (`OTEL_...`), cannot be followed.
+    /// Returns an error if the endpoint, or a variable of OpenTelemetry's own (`OTEL_...`), is invalid.
     pub fn to(endpoint: &str) -> Result<Traces, ExporterBuildError> {
         let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).build()?;
         let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
@@ -39,7 +39,7 @@ impl Traces {
         Ok(Traces(provider))
     }
 
-    /// Takes in this crate's spans only: the exporter's transport has spans too.
+    /// Returns a layer of this crate's spans only: the exporter's transport has spans too.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -52,7 +52,7 @@ impl Traces {
             .with_filter(Targets::new().with_target("palpate", Level::INFO))
     }
 
-    /// Sends what is left.
+    /// Sends the remaining spans.
     pub fn end(self) {
         if let Err(problem) = self.0.shutdown_with_timeout(LAST_SPANS_MAX) {
             warn!("the last traces are lost: {problem}");
@@ -60,7 +60,7 @@ impl Traces {
     }
 }
 
-/// Gives calls the names of their methods: in the log they are all `call`.
+/// Renames spans of calls to their methods: in the log they are all `call`.
 #[derive(Debug)]
 struct Named(BatchSpanProcessor);
 

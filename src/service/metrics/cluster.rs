@@ -1,16 +1,16 @@
-//! What being one of several servers takes.
+//! Metrics of a server that shares its scenes with others.
 
 use std::sync::atomic::AtomicU64;
 
-/// Of a server that shares its data folder with others.
+/// Counters of a server that shares its data folder with others.
 #[derive(Default)]
 pub struct ClusterMetrics {
-    /// Renewals of all its leases that failed.
+    /// Failed renewals of all its leases.
     pub renewals_failed: AtomicU64,
-    /// Scenes that it found to be another's: it was too late to renew, or an admin said so.
+    /// Scenes that another server took: this one renewed too late, or an admin forced it.
     pub fenced: AtomicU64,
-    /// Scenes that it took.
+    /// Scenes that this server took.
     pub taken: AtomicU64,
-    /// Scenes that it gave up in good order.
+    /// Scenes that this server released cleanly.
     pub given: AtomicU64,
 }

@@ -1,4 +1,4 @@
-//! The metrics in Prometheus's text format.
+//! Metrics in Prometheus's text format.
 
 use std::{
     fmt::{self, Write},
@@ -17,11 +17,12 @@ use crate::service::host::{
     sessions::SessionCounts,
 };
 
-/// Streams that get series of their own; the rest are in the totals.
-// Prometheus keeps every series that it has ever seen: a server of a thousand short streams must not make a thousand.
+/// Maximum number of streams with series of their own; further ones count in the totals only.
+// Prometheus keeps every series that it has ever seen: a server with a thousand short streams must not produce a
+// thousand series.
 const STREAMS_SHOWN_MAX: usize = 64;
 
-/// All metrics.
+/// Returns all metrics.
 pub fn exposition(registry: &SceneRegistry, counted: &SessionCounts) -> String {
     let mut text = ExpositionText::default();
     let (metrics, hosts) = (registry.metrics(), registry.all());
@@ -38,8 +39,8 @@ pub fn exposition(registry: &SceneRegistry, counted: &SessionCounts) -> String {
     text.0
 }
 
-/// Families of series, one after the other.
-// By hand: the format is lines of text, and a registry of metrics would be a second place to keep them.
+/// Text of metric families, one after the other.
+// Written by hand: the format is lines of text, and a registry of metrics would store them twice.
 #[derive(Default)]
 struct ExpositionText(String);
 
@@ -300,11 +301,7 @@ fn connections(text: &mut ExpositionText, metrics: &Metrics) {
         text.series(name, &[("reason", reason)], count.load(Relaxed));
     }
     let name = "palpate_calls_total";
-    text.family(
-        name,
-        "counter",
-        "CallMiddleware by method and code; a stream counts when it begins.",
-    );
+    text.family(name, "counter", "Calls by method and code; a stream counts when it begins.");
     for ((method, code), n) in metrics.calls() {
         text.series(name, &[("method", method), ("code", code)], n);
     }

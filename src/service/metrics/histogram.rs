@@ -1,27 +1,27 @@
-//! Times in fixed buckets, as Prometheus wants them.
+//! Histogram of times in fixed buckets, as Prometheus requires.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Upper ends of the buckets, microseconds; what is longer goes into one more.
-// Close together about the millisecond of a tick, far apart beyond it.
+/// Upper bounds of the buckets, microseconds; longer times go into one more bucket.
+// Dense around the millisecond of a tick, sparse beyond it.
 pub const BOUNDS_US: [u64; 15] = [
     20, 50, 100, 200, 300, 500, 750, 1_000, 1_500, 2_000, 5_000, 10_000, 50_000, 200_000, 1_000_000,
 ];
 
-/// Parts of equal width that a bucket is counted in, so that percentiles are known more closely than buckets: below 10 ms
-/// to a tenth, above 20 us.
+/// Number of equal parts in which a bucket is counted, so that percentiles are finer than buckets: to a tenth from
+/// 20 us to 10 ms.
 const PARTS: usize = 16;
-/// The parts of all buckets with an upper end, and what is longer.
+/// Number of parts of all bounded buckets, and one for longer times.
 const N_PARTS: usize = PARTS * BOUNDS_US.len() + 1;
 
-/// How many times were how long.
+/// Counts of times by their length.
 #[derive(Debug)]
 pub struct Histogram {
     parts: [AtomicU64; N_PARTS],
     sum_ns: AtomicU64,
 }
 
-/// A histogram at one time, to be compared with later.
+/// Snapshot of a histogram, to be compared with a later one.
 #[derive(Clone, Debug)]
 pub struct TimeCounts([u64; N_PARTS]);
 
@@ -32,13 +32,13 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// A time, from one of many threads.
+    /// Adds a time; may be called by many threads.
     pub fn note(&self, ns: u64) {
         self.parts[part(ns)].fetch_add(1, Relaxed);
         self.sum_ns.fetch_add(ns, Relaxed);
     }
 
-    /// A time, from the only thread that writes: a load and a store instead of a locked addition.
+    /// Adds a time from the only writing thread: a load and a store instead of a locked addition.
     pub fn note_alone(&self, ns: u64) {
         // A macro of the `metrics` crate costs a tick 41 ns, a load and a store next to none.
         let add = |to: &AtomicU64, n| to.store(to.load(Relaxed) + n, Relaxed);
@@ -46,7 +46,7 @@ impl Histogram {
         add(&self.sum_ns, ns);
     }
 
-    /// Adds what another counted.
+    /// Adds the counts of another histogram.
     pub fn add(&self, other: &Histogram) {
         for (into, from) in self.parts.iter().zip(&other.parts) {
             into.fetch_add(from.load(Relaxed), Relaxed);
@@ -54,7 +54,7 @@ impl Histogram {
         self.sum_ns.fetch_add(other.sum_ns.load(Relaxed), Relaxed);
     }
 
-    /// Times up to each bound, then all of them.
+    /// Returns the number of times up to each bound, then of all.
     pub fn cumulative(&self) -> [u64; BOUNDS_US.len() + 1] {
         let mut sum = 0;
         let counts = self.counts().0;
@@ -65,30 +65,30 @@ impl Histogram {
         })
     }
 
-    /// All times together, seconds.
+    /// Returns the sum of all times, seconds.
     pub fn sum_s(&self) -> f64 {
         self.sum_ns.load(Relaxed) as f64 / 1e9
     }
 
-    /// Now.
+    /// Returns the present counts.
     pub fn counts(&self) -> TimeCounts {
         TimeCounts(self.parts.each_ref().map(|part| part.load(Relaxed)))
     }
 }
 
 impl TimeCounts {
-    /// All times.
+    /// Returns the number of all times.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// What was counted since an earlier time.
+    /// Returns the counts since an earlier snapshot.
     pub fn since(&self, earlier: &TimeCounts) -> TimeCounts {
         TimeCounts(std::array::from_fn(|i| self.0[i].saturating_sub(earlier.0[i])))
     }
 
-    /// This share of all times was no longer, microseconds: within its part of a bucket as if times lay evenly there.
-    /// `None` when it lies beyond the last bound, or nothing was counted.
+    /// Returns the quantile `share` of all times, microseconds, interpolated linearly within its part of a bucket.
+    /// `None` if it lies beyond the last bound, or nothing was counted.
     pub fn quantile_us(&self, share: f64) -> Option<f64> {
         let total = self.total();
         let wanted = share * total as f64;
@@ -106,7 +106,7 @@ impl TimeCounts {
     }
 }
 
-/// Where a bucket with an upper end begins, and how wide each of its parts is, nanoseconds.
+/// Returns the lower bound of a bounded bucket, and the width of each of its parts, nanoseconds.
 fn bucket(at: usize) -> (u64, u64) {
     let from_ns = if at == 0 { 0 } else { BOUNDS_US[at - 1] * 1000 };
     (from_ns, (BOUNDS_US[at] * 1000 - from_ns) / PARTS as u64)
@@ -118,7 +118,7 @@ fn part(ns: u64) -> usize {
         return N_PARTS - 1;
     }
     let (from_ns, width_ns) = bucket(at);
-    // An end belongs to what lies below it.
+    // A bound belongs to the part below it.
     at * PARTS + (ns.saturating_sub(from_ns + 1) / width_ns) as usize
 }
 
@@ -145,7 +145,7 @@ mod tests {
         let counts = times.counts();
         for share in [0.01, 0.5, 0.99] {
             let got = counts.quantile_us(share).expect("within the bounds");
-            // 50 to 100 us in 16 parts.
+            // The bucket from 50 to 100 us has 16 parts.
             assert!((87.5..=90.625).contains(&got), "{got}");
         }
         assert_eq!(counts.quantile_us(1.0), None);
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(twice.counts().since(&counts).total(), 100);
     }
 
-    /// Against sorted times: a quantile is off by no more than a part.
+    /// Compares with sorted times: a quantile is off by at most one part.
     #[test]
     fn quantiles_are_those_of_sorted_times() {
         let times = Histogram::default();

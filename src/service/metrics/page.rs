@@ -1,4 +1,4 @@
-//! The health page: what an operator wants to know at a glance, as plain HTML.
+//! Health page for operators, as plain HTML.
 
 use std::fmt::{Display, Write};
 
@@ -13,7 +13,7 @@ const STYLE: &str = "body{font:16px/1.5 sans-serif;margin:2em;max-width:70em}tab
      td,th{padding:.2em 1em .2em 0;text-align:right}td:first-child,th:first-child{text-align:left}\
      .bad{color:#b00}";
 
-/// The page; it has no script and fetches nothing. `view`: where the live view's page is.
+/// Returns the page, which has no script and fetches nothing. `view`: path of the live view's page.
 pub fn page(registry: &SceneRegistry, counted: &SessionCounts, view: Option<&str>) -> String {
     let serving = registry.life().check_served().is_ok();
     let status = if serving { "serving" } else { "ending" };
@@ -25,7 +25,7 @@ pub fn page(registry: &SceneRegistry, counted: &SessionCounts, view: Option<&str
     let up_s = now_ns() / 1_000_000_000;
     let memory = process::resident_bytes().map_or("?".to_owned(), |b| format!("{}", b >> 20));
     let open = metrics.connections.load(std::sync::atomic::Ordering::Relaxed);
-    // It does not come anew by itself: whoever reads it slowly, or has it read out, would lose the place.
+    // No automatic reload: slow readers and users of screen readers would lose their position.
     let again = "<a href=/>Look again</a>";
     paragraph(&mut html, &format!("Up {up_s} s, {memory} MiB, {open} connections. {again}."));
     if let Some(view) = view {
@@ -115,7 +115,7 @@ fn scenes(html: &mut String, registry: &SceneRegistry) {
     html.push_str("</table>");
 }
 
-/// A section, and the beginning of its table.
+/// Begins a section.
 fn heading(html: &mut String, name: &str) {
     write!(html, "<h2>{name}</h2>").expect("a String takes all");
 }

@@ -1,11 +1,11 @@
-//! How a haptic loop kept its time of late.
+//! Recent tick times of a haptic loop.
 
 use super::{STAGES, TickMetrics, histogram::TimeCounts};
 
-/// A window is this long at least, and twice as long at most: nanoseconds.
+/// Minimum length of a window, nanoseconds; the maximum is twice that.
 const WINDOW_NS: u64 = 5_000_000_000;
 
-/// What a loop had counted five to ten seconds ago.
+/// Counts of a loop five to ten seconds ago.
 pub struct RecentTicks {
     older: TickCounts,
     newer: TickCounts,
@@ -18,22 +18,22 @@ struct TickCounts {
     missed: u64,
 }
 
-/// The ticks of the last five to ten seconds.
+/// Ticks of the last five to ten seconds.
 pub struct RecentFigures {
-    /// From their bytes to their answers.
+    /// Times from a tick's bytes to its answer.
     pub times: TimeCounts,
-    /// Slower than the objective.
+    /// Ticks slower than the objective.
     pub missed: u64,
 }
 
 impl RecentTicks {
-    /// From `now_ns` on.
+    /// Starts a window at `now_ns`.
     pub fn since(ticks: &TickMetrics, now_ns: u64) -> RecentTicks {
         let now = TickCounts::of(ticks);
         RecentTicks { older: now.clone(), newer: now, newer_at_ns: now_ns }
     }
 
-    /// Up to `now_ns`.
+    /// Returns the figures up to `now_ns`.
     pub fn figures(&mut self, ticks: &TickMetrics, now_ns: u64) -> RecentFigures {
         let now = TickCounts::of(ticks);
         let times = now.total.since(&self.older.total);

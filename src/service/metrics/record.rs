@@ -1,15 +1,15 @@
-//! What recording takes, and what it leaves out.
+//! Metrics of recordings.
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-/// Of all recorded scenes.
+/// Counters over all recorded scenes.
 #[derive(Default)]
 pub struct RecordMetrics {
-    /// Written to files.
+    /// Bytes written to files.
     pub bytes: Arc<AtomicU64>,
-    /// Ticks that are in a file.
+    /// Ticks written to a file.
     pub ticks: AtomicU64,
-    /// Ticks that were left out, as the disk did not keep up.
+    /// Ticks that were omitted because the disk was too slow.
     pub dropped_ticks: Arc<AtomicU64>,
     /// Recordings that ended before their scene did.
     pub ended_early: AtomicU64,

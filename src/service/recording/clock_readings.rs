@@ -1,57 +1,58 @@
-//! What the clock said whenever the engine asked how much time a tick has left. With the same answers the engine stops
-//! where it stopped before, whatever the machine.
+//! Readings of the clock, taken whenever the engine asks for the time left of a tick. With equal readings the engine
+//! stops where it stopped before, on any machine.
 
 use std::cell::{Cell, RefCell};
 
 use crate::service::clock::now_ns;
 
-/// Of one tick. More are not written down: at 160 ns between two, the least, as many take 10 ms.
+/// Maximum readings recorded of one tick: at 160 ns between two, the minimum, as many take 10 ms.
 const READINGS_MAX: usize = 1 << 16;
 
-/// A clock that writes down what it says.
+/// A clock that records its readings.
 pub struct ReadClock {
     last_ns: Cell<u64>,
     readings: RefCell<ClockReadings>,
 }
 
-/// What it said, each as nanoseconds after the one before.
+/// Readings of a tick, each as nanoseconds after the one before.
 #[derive(Default)]
 pub struct ClockReadings {
-    /// The first after the tick's start.
+    /// Intervals in nanoseconds; the first starts at the tick's start.
     pub after_ns: Vec<u32>,
-    /// There were more.
+    /// There were more readings.
     pub is_partial: bool,
 }
 
-/// A clock that says what another said. Once it has said all it stands still.
+/// A clock that repeats recorded readings, and then stands still.
 pub struct ReplayedClock<'a> {
     now_ns: Cell<u64>,
     rest: RefCell<std::slice::Iter<'a, u32>>,
 }
 
 impl ReadClock {
-    /// Nothing was asked yet.
+    /// Creates a clock without readings.
     pub fn new() -> ReadClock {
         ReadClock { last_ns: Cell::new(0), readings: RefCell::default() }
     }
 
-    /// A tick starts.
+    /// Starts a tick.
     pub fn begin(&mut self, started_ns: u64) {
         self.last_ns.set(started_ns);
         self.forget();
     }
 
-    /// Nothing was asked of the next tick.
+    /// Clears the readings, before the next tick.
     pub fn forget(&mut self) {
         let readings = self.readings.get_mut();
         readings.after_ns.clear();
         readings.is_partial = false;
     }
 
-    /// Says the time.
+    /// Returns the time, and records it.
     pub fn read(&self) -> u64 {
         let last_ns = self.last_ns.get();
-        // Four seconds between two questions are four for the engine too, so that replay can say the same.
+        // More than four seconds between two readings count as four for the engine too, so that a replay can repeat
+        // them.
         let after_ns = u32::try_from(now_ns().saturating_sub(last_ns)).unwrap_or(u32::MAX);
         self.last_ns.set(last_ns + u64::from(after_ns));
         let mut readings = self.readings.borrow_mut();
@@ -63,19 +64,19 @@ impl ReadClock {
         self.last_ns.get()
     }
 
-    /// What it said since the tick's start.
+    /// Returns the readings since the tick's start.
     pub fn readings(&mut self) -> &mut ClockReadings {
         self.readings.get_mut()
     }
 }
 
 impl<'a> ReplayedClock<'a> {
-    /// As it was from `started_ns` on.
+    /// Creates a clock that starts at `started_ns`.
     pub fn new(started_ns: u64, after_ns: &'a [u32]) -> ReplayedClock<'a> {
         ReplayedClock { now_ns: Cell::new(started_ns), rest: RefCell::new(after_ns.iter()) }
     }
 
-    /// Says the time.
+    /// Returns the next time.
     pub fn read(&self) -> u64 {
         let after_ns = self.rest.borrow_mut().next().copied().unwrap_or(0);
         self.now_ns.set(self.now_ns.get() + u64::from(after_ns));

@@ -1,4 +1,4 @@
-//! What a viewer of recordings draws: tissues and tools as Foxglove's well-known messages.
+//! Pictures for a viewer of recordings: tissues and tools as Foxglove's well-known messages.
 //!
 //! Frames: `scene`; of a tool in session 1 `1/NAME`, of its links `1/NAME/LINK`; of its proxy `1/NAME/proxy` and
 //! `1/NAME/proxy/LINK`.
@@ -23,35 +23,35 @@ use crate::{
     service::convert,
 };
 
-/// The frame of all others.
+/// Parent frame of all others.
 const SCENE: &str = "scene";
-/// A tissue that deforms is drawn so often: its mesh is sent whole.
+/// Interval between pictures of a tissue that deforms: its mesh is sent whole.
 const SURFACES_INTERVAL_NS: u64 = 500_000_000;
-/// Tools of a session move so often.
+/// Interval between transforms of a session's tools.
 const TRANSFORMS_INTERVAL_NS: u64 = 10_000_000;
 const TISSUE: [f64; 4] = [0.78, 0.35, 0.32, 0.9];
 const TOOL: [f64; 4] = [0.75, 0.78, 0.82, 1.0];
-/// A device whose proxy is drawn beside it.
+/// Colour of a device whose proxy is drawn too.
 const GHOST: [f64; 4] = [0.45, 0.65, 1.0, 0.3];
 
-/// What of a scene is drawn already.
+/// State of the pictures drawn of a scene.
 pub struct Pictures {
     scene: Arc<Scene>,
-    /// Deformations and cuts.
+    /// Geometry and topology revisions drawn.
     drawn: BTreeMap<TissueId, (u64, u64)>,
     surfaces_due_ns: u64,
-    /// Those of each session, and when they are next drawn.
+    /// Tools of each session, and the time when they are drawn next.
     tools: BTreeMap<u32, (Vec<Arc<Tool>>, u64)>,
 }
 
 impl Pictures {
-    /// Nothing is drawn yet.
+    /// Creates the state of a scene of which nothing is drawn yet.
     pub fn of(scene: &Arc<Scene>) -> Pictures {
         let (drawn, surfaces_due_ns, tools) = Default::default();
         Pictures { scene: Arc::clone(scene), drawn, surfaces_due_ns, tools }
     }
 
-    /// Tissues that are new or gone, and from time to time those that have changed; `None`: none.
+    /// Returns tissues that are new or gone, and periodically those that have changed; `None` if there are none.
     pub fn surfaces(&mut self, epoch_ns: i64, at_ns: u64) -> Option<SceneUpdate> {
         let is_due = at_ns >= self.surfaces_due_ns;
         if is_due {
@@ -86,7 +86,7 @@ impl Pictures {
         (!is_empty).then_some(update)
     }
 
-    /// The links of a session's tools, each in a frame of its own.
+    /// Returns the links of a session's tools, each in its own frame.
     pub fn begin(&mut self, session: &RecordedSession, epoch_ns: i64) -> SceneUpdate {
         let start = session.start.clone().unwrap_or_default();
         let tools = start.tool_ids.iter().filter_map(|id| self.scene.tool(ToolId(*id)).ok());
@@ -112,12 +112,12 @@ impl Pictures {
         update
     }
 
-    /// A session is over: its tools may go.
+    /// Forgets the tools of a session that is over.
     pub fn end(&mut self, session: u32) {
         self.tools.remove(&session);
     }
 
-    /// Where a session's tools and proxies are; `None` when that is too soon.
+    /// Returns the poses of a session's tools and proxies; `None` if it is too soon.
     pub fn transforms(
         &mut self,
         session: u32,
@@ -130,7 +130,7 @@ impl Pictures {
         }
         *due_ns = tick.at_ns + TRANSFORMS_INTERVAL_NS;
         let timestamp = timestamp(epoch_ns, tick.at_ns);
-        // It was encoded here: it can be decoded.
+        // Decodable, as it was encoded here.
         let (sent, answer) =
             (Tick::decode(tick.tick()).ok()?, TrackResponse::decode(tick.answer()).ok()?);
         let mut transforms = Vec::new();

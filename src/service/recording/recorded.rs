@@ -1,4 +1,4 @@
-//! A recording as it is read from its file: what happened to the scene, and the ticks of each loop.
+//! Reads a recording from its file: the changes of the scene, and the ticks of each loop.
 
 use std::{
     collections::BTreeMap,
@@ -28,35 +28,36 @@ use crate::{
     store::scenes::file_head,
 };
 
-/// Of one record or chunk: a deformation of the largest mesh, and a chunk around it. A file that says more is not believed.
+/// Maximum size of one record or chunk: a deformation of the largest mesh, and a chunk around it. A file that declares
+/// more is refused.
 const RECORD_BYTES_MAX: usize = 512 << 20;
 const READ_BYTES: usize = 256 << 10;
 
-/// What a recording holds.
+/// Content of a recording.
 #[derive(Debug)]
 pub struct Recording {
-    /// Of the server that recorded.
+    /// Version of the server that recorded.
     pub version: String,
-    /// The scene when it began, checked.
+    /// The scene when the recording began, checked.
     pub scene: SavedScene,
-    /// When its tissues were published: nanoseconds of the server's clock.
+    /// Time when its tissues were published, nanoseconds of the server's clock.
     pub published_ns: u64,
-    /// Of the server that recorded.
+    /// Limits of the server that recorded.
     pub limits: Limits,
-    /// In the order in which they were made.
+    /// Changes, in the order in which they were made.
     pub changes: Vec<RecordedChange>,
     /// Haptic loops by number.
     pub sessions: BTreeMap<u32, RecordedLoop>,
-    /// How it ended; `None`: the file breaks off, behind what is here.
+    /// End of the recording; `None` if the file breaks off after the content here.
     pub end: Option<RecordingEnd>,
 }
 
 /// The ticks of a loop.
 #[derive(Debug, Default)]
 pub struct RecordedLoop {
-    /// Its first message; `None`: it is missing.
+    /// First message of the loop; `None` if it is missing.
     pub start: Option<TrackStart>,
-    /// By number, from 1.
+    /// Ticks by number, from 1.
     pub ticks: BTreeMap<u32, TickMessages>,
 }
 
@@ -67,56 +68,56 @@ pub struct TickMessages {
     pub note: Vec<u8>,
     /// A `Tick`.
     pub tick: Vec<u8>,
-    /// A `TrackResponse`; empty when there was none.
+    /// A `TrackResponse`; empty if there was none.
     pub answer: Vec<u8>,
 }
 
-/// Why a file cannot be replayed.
+/// Reason why a file cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The system's.
+    /// The file cannot be read.
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// No MCAP file, or a damaged one.
+    /// The file is no MCAP file, or a damaged one.
     #[error("it is damaged, or no MCAP file, at message {at}: {source}")]
     Mcap {
-        /// Messages before.
+        /// Number of messages before.
         at: u64,
-        /// What is wrong.
+        /// Cause.
         source: McapError,
     },
-    /// An MCAP file of something else, or cut off at its beginning.
+    /// The file is an MCAP file with other content, or cut off at its beginning.
     #[error("it has no {what}, expected a recording of Palpate")]
     Missing {
-        /// Which message.
+        /// Name of the missing message.
         what: &'static str,
     },
-    /// Of a later version.
+    /// The file is of a later version.
     #[error("its {what} have format {got}, this program reads {expected}")]
     Newer {
         /// "messages" or "scenes".
         what: &'static str,
-        /// In the file.
+        /// Format in the file.
         got: u32,
-        /// Known.
+        /// Greatest known format.
         expected: u32,
     },
-    /// A message that is none of its schema.
+    /// A message does not match its schema.
     #[error("message {at} of {topic} cannot be decoded: {reason}")]
     Message {
-        /// Counted from 0 in the file.
+        /// Index of the message in the file, from 0.
         at: u64,
-        /// Where it stands.
+        /// Topic of the message.
         topic: String,
-        /// What is wrong.
+        /// Cause.
         reason: String,
     },
-    /// The scene in it is none.
+    /// The recorded scene is not valid.
     #[error("its scene is none: {0}")]
     Scene(#[from] NotAScene),
 }
 
-/// A file while it is read.
+/// State of reading a file.
 #[derive(Default)]
 struct RecordingReader {
     topics: BTreeMap<u16, (String, u16)>,
@@ -124,7 +125,7 @@ struct RecordingReader {
     head: Option<RecordingHead>,
     changes: Vec<RecordedChange>,
     sessions: BTreeMap<u32, RecordedLoop>,
-    /// Which session has a place now.
+    /// Current session of each topic place.
     places: BTreeMap<u32, u32>,
     end: Option<RecordingEnd>,
     n_messages: u64,
@@ -134,15 +135,16 @@ impl Recording {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it is no recording, or a damaged one. One that breaks off is read up to its last whole chunk.
+    /// Returns an error if the file is no recording, or a damaged one. A file that breaks off is read up to its last
+    /// whole chunk.
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
         Recording::read(File::open(path)?)
     }
 
-    /// The same of what is read from anywhere.
+    /// Reads a recording from any source, as [`Recording::open`] does.
     ///
     /// # Errors
-    /// As [`Recording::open`].
+    /// See [`Recording::open`].
     pub fn read(mut from: impl Read) -> Result<Recording, RecordingError> {
         let options = LinearReaderOptions::default()
             .with_prevalidate_chunk_crcs(true)
@@ -161,7 +163,7 @@ impl Recording {
                     reading
                         .record(record.map_err(|source| RecordingError::Mcap { at, source })?)?;
                 }
-                // A process that was killed has left whole chunks, and perhaps a part of one.
+                // A killed process has left whole chunks, and perhaps a part of one.
                 Err(McapError::UnexpectedEof) if reading.head.is_some() => {
                     reading.end = None;
                     break;
@@ -197,7 +199,7 @@ impl RecordingReader {
         Ok(())
     }
 
-    /// Pictures, and topics of later versions, are left out.
+    /// Skips pictures, and topics of later versions.
     fn message(
         &mut self,
         topic: &str,

@@ -1,4 +1,4 @@
-//! The recordings of a server: where their files are, and the thread of each.
+//! The recordings of a server: their folder, and the thread of each.
 
 use std::{
     fs::{self, File},
@@ -27,9 +27,9 @@ use crate::{
     store::scenes::file_head,
 };
 
-/// Of the messages of recordings.
+/// Format of the messages of recordings.
 pub const FORMAT: u32 = 2;
-/// Files of one scene name; nobody makes as many.
+/// Maximum number of files per scene name; nobody makes as many.
 const FILES_MAX: u32 = 1 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -37,17 +37,17 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 pub struct Recorders {
     settings: RecordSettings,
     folder: PathBuf,
-    /// As in the settings file.
+    /// Limits as text, as in the settings file.
     limits: String,
     metrics: Arc<RecordMetrics>,
     running: Mutex<Vec<(Arc<RecorderState>, JoinHandle<()>)>>,
 }
 
 impl Recorders {
-    /// Into this folder, which is made when it is not there.
+    /// Records into this folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// The system's, naming the folder.
+    /// I/O errors of the system, with the name of the folder.
     pub fn new(
         folder: PathBuf,
         config: &Config,
@@ -63,10 +63,10 @@ impl Recorders {
         Ok(Recorders { settings, folder, limits, metrics, running: Mutex::default() })
     }
 
-    /// Records a scene from now on, into a new file that has its name.
+    /// Records a scene from now on, into a new file with the scene's name.
     ///
     /// # Errors
-    /// When the system has no thread for it.
+    /// Returns an error if the system has no thread for it.
     pub fn begin(&self, scene: &Arc<Scene>) -> io::Result<SceneRecorder> {
         let (folder, id) = (self.folder.clone(), scene.id().to_owned());
         self.begin_in(scene, move || {
@@ -75,7 +75,7 @@ impl Recorders {
         })
     }
 
-    /// The same into what `open` opens, on the thread that writes.
+    /// Records into the sink that `open` opens on the writing thread.
     fn begin_in(
         &self,
         scene: &Arc<Scene>,
@@ -115,12 +115,12 @@ impl Recorders {
             limits: self.limits.clone(),
             scene: postcard::to_stdvec(&scene.saved()).expect("plain data"),
             store_format: file_head::VERSION,
-            // Of a scene that was read from the disk, all at once; a new one has none.
+            // Tissues of a scene that was read from the disk were all published at once; a new scene has none.
             published_ns: tissues.first().map_or(0, |t| t.current().published_ns),
         }
     }
 
-    /// Waits until all that is there is written, for a bounded time: a disk may take nothing.
+    /// Waits until everything is written, for a bounded time: a disk may accept nothing.
     pub fn end(&self, at_most: Duration) {
         let running = std::mem::take(&mut *self.running.lock());
         running.iter().for_each(|(state, _)| state.ask_to_end());
@@ -131,7 +131,7 @@ impl Recorders {
     }
 }
 
-/// The first name that is free: a scene may be made again, and read from the disk again.
+/// Creates a file with the first free name: a scene may be created again, and read from the disk again.
 fn new_file<F>(create: impl Fn(String) -> io::Result<F>, id: &str) -> io::Result<F> {
     let names = (1..FILES_MAX).map(|n| match n {
         1 => format!("{id}.mcap"),
@@ -161,7 +161,7 @@ mod tests {
         service::recording::{recorded::Recording, shared_file::SharedFile},
     };
 
-    /// A disk that takes nothing until it is let.
+    /// A disk that accepts nothing until it is released.
     fn blocked(let_go: Receiver<()>, file: SharedFile) -> io::Result<Box<dyn Write + Send>> {
         let_go.recv().map_err(io::Error::other)?;
         Ok(Box::new(file))
@@ -190,13 +190,13 @@ mod tests {
         (1..=n).for_each(|sequence| answer(&mut of_loop, sequence));
         let dropped = metrics.dropped_ticks.load(Relaxed);
         assert!(dropped > 0 && dropped < n, "{dropped} of {n}");
-        // Nobody has waited for the disk, and nothing is there yet.
+        // Nobody has waited for the disk, and nothing is written yet.
         assert!(file.bytes().is_empty());
         for _ in 0..2_000 {
             recorder.held(0, Default::default(), Default::default());
         }
         release.send(()).expect("it waits");
-        // Rings are looked into from time to time.
+        // Rings are drained from time to time.
         let until = Instant::now() + Duration::from_secs(60);
         while metrics.ticks.load(Relaxed) < n - dropped && Instant::now() < until {
             thread::sleep(POLL_INTERVAL);

@@ -1,7 +1,7 @@
-//! A recording played through the engine again, every answer compared with that which was given.
+//! Replays a recording through the engine, and compares every answer with the recorded one.
 //!
-//! The engine is given what it was given then: each tick's message, the revisions that it saw, its time, and what the clock
-//! said each time that it asked. So an answer that a deadline cut short is cut short at the same place.
+//! The engine receives its recorded input: each tick's message, the revisions that it saw, its time, and each reading
+//! of the clock. An answer that a deadline cut short is therefore cut short at the same point.
 
 pub mod difference;
 mod replayed_scene;
@@ -48,85 +48,85 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// How a recording is replayed.
+/// Options of a replay.
 #[derive(Clone)]
 pub struct ReplayOptions {
-    /// Ticks of a greater sequence are left out.
+    /// Ticks of a greater sequence number are left out.
     pub until: Option<u64>,
-    /// The tick of this sequence is told in full.
+    /// Sequence number of the tick that is printed in full.
     pub dump: Option<u64>,
-    /// Recorded seconds in one second; `None`: as many as the machine can.
+    /// Recorded seconds per second; `None` is as many as the machine can.
     pub speed: Option<f64>,
     /// Loops that are replayed at a time, at least 1.
     pub threads: usize,
-    /// Where the loop with the most ticks is shown; `None`: nowhere.
+    /// Registry in which the loop with the most ticks is shown; `None` shows nothing.
     pub show_in: Option<Arc<SceneRegistry>>,
 }
 
-/// What replaying has shown.
+/// Result of a replay.
 #[derive(Debug)]
 pub struct ReplayReport {
-    /// Of the server that recorded.
+    /// Version of the server that recorded.
     pub version: String,
-    /// Which.
+    /// Scene id.
     pub scene: String,
-    /// Deformations, cuts and holds in the recording.
+    /// Number of deformations, cuts and holds in the recording.
     pub n_changes: usize,
-    /// Of them, those that were answered as they were.
+    /// Number of these changes with an equal answer.
     pub equal_changes: usize,
-    /// The first that was not, or could not be made.
+    /// The first change that differed, or could not be made.
     pub changes_stopped: Option<ReplayStop>,
-    /// Each loop.
+    /// Results of the loops.
     pub sessions: Vec<SessionReplay>,
-    /// Ticks that the recording lacks.
+    /// Number of ticks that the recording lacks.
     pub dropped_ticks: u64,
-    /// How the recording ended, when not with its scene or server.
+    /// Reason why the recording ended, if not with its scene or server.
     pub broken_off: Option<String>,
 }
 
-/// What replaying a loop has shown.
+/// Result of replaying a loop.
 #[derive(Debug, Default)]
 pub struct SessionReplay {
-    /// Counted from 1 in the recording.
+    /// Number of the session in the recording, from 1.
     pub session: u32,
-    /// Answers that were equal bit for bit.
+    /// Number of answers that were equal bit for bit.
     pub equal: u64,
-    /// Of these, those that the clock had cut short.
+    /// Number of these answers that the clock had cut short.
     pub cut_short: u64,
-    /// Ticks without an answer of their own.
+    /// Number of ticks without an answer of their own.
     pub coalesced: u64,
-    /// Ticks that came while the scene was not served: the engine has not seen them.
+    /// Number of ticks that came while the scene was not served: the engine has not seen them.
     pub not_served: u64,
-    /// Answers that could not be compared, from where the recording lacks something on.
+    /// Number of answers that could not be compared, since something before them is missing or differs.
     pub not_comparable: u64,
-    /// Where it stopped, at which sequence.
+    /// Sequence number and reason of the stop.
     pub stopped: Option<(u64, ReplayStop)>,
-    /// The tick that was asked for.
+    /// The tick that was to be printed.
     pub dump: Option<String>,
 }
 
-/// Why replay did not go on.
+/// Reason why a replay stopped.
 #[derive(Debug)]
 pub enum ReplayStop {
-    /// Another answer than then.
+    /// The answer differs from the recorded one.
     Differs(Difference),
-    /// The recording lacks what the next tick needs.
+    /// The recording lacks something that the next tick needs.
     Lacks(String),
 }
 
-/// Why a file cannot be replayed.
+/// Reason why a file cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// It is no recording, or a damaged one.
+    /// The file is no recording, or a damaged one.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// Its changes are none.
+    /// The recorded changes are not valid.
     #[error(transparent)]
     History(#[from] HistoryError),
 }
 
 impl ReplayReport {
-    /// Whether nothing was answered differently.
+    /// Returns true if no answer differed.
     pub fn is_equal(&self) -> bool {
         let differs = |stop: &ReplayStop| matches!(stop, ReplayStop::Differs(_));
         let of_sessions =
@@ -135,10 +135,10 @@ impl ReplayReport {
     }
 }
 
-/// Replays a file. Fields of tools come from the cache, where one is given.
+/// Replays a file. Fields of tools come from the cache, if one is given.
 ///
 /// # Errors
-/// When it is no recording, or a damaged one.
+/// Returns an error if the file is no recording, or a damaged one.
 pub fn replay(
     path: &Path,
     options: &ReplayOptions,
@@ -147,10 +147,10 @@ pub fn replay(
     replay_recording(Recording::open(path)?, options, cache)
 }
 
-/// The same of a recording that was read.
+/// Replays a recording that was read, as [`replay`] does.
 ///
 /// # Errors
-/// When its changes are none.
+/// Returns an error if its changes are not valid.
 pub fn replay_recording(
     recording: Recording,
     options: &ReplayOptions,
@@ -168,7 +168,7 @@ pub fn replay_recording(
     let (id, limits_of_scene) = (scene.id.clone(), limits.clone());
     let history = SceneHistory::new(scene, published_ns, limits_of_scene, changes, &field)?;
     let until = options.until.unwrap_or(u64::MAX);
-    // A part of the changes is made by the loops, as far as they saw them.
+    // The loops repeat a part of the changes, as far as they saw them.
     let (equal_changes, changes_stopped) = match history.replay() {
         Ok((equal, difference)) => (equal, difference.map(ReplayStop::Differs)),
         Err(error) => (0, Some(ReplayStop::Lacks(error.to_string()))),
@@ -212,7 +212,7 @@ pub fn replay_recording(
     })
 }
 
-/// What all loops are replayed by.
+/// Common terms of all replayed loops.
 struct LoopTerms<'a> {
     until: u64,
     dump: Option<u64>,
@@ -221,7 +221,7 @@ struct LoopTerms<'a> {
     show_in: Option<&'a SceneRegistry>,
 }
 
-/// When ticks are due.
+/// Schedule of the ticks.
 struct Pace {
     speed: f64,
     began: Instant,
@@ -287,7 +287,7 @@ fn session_replay(
         };
         expected = number + 1;
         if let Some(stop) = stop {
-            // A session's answer depends on all before it: what comes after is not compared.
+            // A session's answer depends on all before it: later answers are not compared.
             report.not_comparable =
                 rest.len() as u64 + u64::from(matches!(stop, ReplayStop::Lacks(_)));
             report.stopped = Some((sequence, stop));
@@ -307,7 +307,7 @@ fn begin(
     LoopEngine::new(&scene.scene, read, start).map_err(|refused| refused.message().to_owned())
 }
 
-/// `None`: it is not shown.
+/// Returns `None` if the loop is not shown.
 fn show(
     recorded: &RecordedLoop,
     scene: &ReplayedScene,
@@ -332,7 +332,7 @@ fn decoded(messages: &TickMessages) -> Result<(RecordedTick, Tick, TrackResponse
     ))
 }
 
-/// A loop while it is replayed.
+/// A loop that is being replayed.
 struct LoopReplay<'a, 'b> {
     engine: &'a mut LoopEngine,
     scene: &'a mut ReplayedScene<'b>,
@@ -398,7 +398,7 @@ impl LoopReplay<'_, '_> {
         let mut got = TrackResponse { sequence, client_time_ns, ..TrackResponse::default() };
         let clock = ReplayedClock::new(note.started_ns, &note.clock_ns);
         let clock = || clock.read();
-        // An hour's time, from a clock that has run for years, is far below the largest number.
+        // The time of an hour, from a clock that has run for years, is far below the largest number.
         let time = TimeLeft::until(&clock, note.started_ns.saturating_add(note.time_ns));
         let engine = &mut *self.engine;
         let started_ns = now_ns();

@@ -1,12 +1,13 @@
-//! What a scene tells its recording beside ticks: changes that were made, and loops that begin.
+//! Hands a scene's entries to its recording, except ticks: changes that were made, and loops that begin.
 //!
-//! Such an entry is never left out, and nobody waits for the disk with it: it waits in memory. When more waits than there
-//! is room for, the recording ends where it is, and says so: with a change missing nothing behind it could be replayed.
+//! An entry is never left out, and nobody waits for the disk with it: it waits in memory. If more entries wait than
+//! there is room for, the recording ends where it is, and reports that: nothing after a missing change could be
+//! replayed.
 //!
-//! Queries, exports and refused calls are not recorded. They change nothing, so that no answer of a loop depends on them, and
-//! their answers follow from a revision that is recorded: who doubts one asks the scene again as it was then. What they bring
-//! and return may be as large as a scene, as often as a client likes. Refused ticks are recorded, since they are part of a
-//! loop.
+//! Queries, exports and refused calls are not recorded. They change nothing, so that no answer of a loop depends on
+//! them, and their answers follow from a recorded revision: an answer in doubt can be checked by asking the scene again
+//! as it was then. Their requests and answers may be as large as a scene, as often as a client likes. Refused ticks are
+//! recorded, since they are part of a loop.
 
 use std::sync::{
     Arc,
@@ -30,7 +31,7 @@ use crate::{
     scene::saved::SceneChange,
 };
 
-/// Entries that wait take so much memory at most: a second of the deformations of 300,000 vertices.
+/// Maximum memory of waiting entries: a second of the deformations of 300,000 vertices.
 const QUEUED_BYTES_MAX: u64 = 256 << 20;
 
 /// Hands entries of a scene to the thread that writes them.
@@ -40,11 +41,11 @@ pub struct SceneRecorder {
     state: Arc<RecorderState>,
 }
 
-/// What those who hand in and the one who writes know of each other.
+/// State shared by the callers that hand in entries and the thread that writes them.
 #[derive(Default)]
 pub struct RecorderState {
     last_session: AtomicU32,
-    /// Of entries that wait.
+    /// Bytes of waiting entries.
     queued_bytes: AtomicU64,
     /// Nothing more is written.
     is_over: AtomicBool,
@@ -52,27 +53,27 @@ pub struct RecorderState {
     has_overflown: AtomicBool,
     /// The server ends.
     is_ending: AtomicBool,
-    /// Ticks that are left out, of all scenes.
+    /// Number of ticks that were left out, of all scenes.
     dropped_ticks: Arc<AtomicU64>,
 }
 
-/// One entry, with the bytes that it counts for.
+/// An entry, with the bytes that it counts for.
 pub enum Entry {
-    /// Of a surface that moved or was cut.
+    /// A surface moved, was cut or was held.
     Changed(Box<RecordedChange>, u64),
-    /// Something came or went; when: nanoseconds of the server's clock.
+    /// A tissue or tool was added or removed, at this time in nanoseconds of the server's clock.
     Saved(u64, SceneChange, u64),
     /// A loop begins.
     Session(RecordedSession, Arc<TickRing>),
 }
 
 impl SceneRecorder {
-    /// Of a new recording.
+    /// Creates the recorder of a new recording.
     pub fn new(entries: Sender<Entry>, state: Arc<RecorderState>) -> SceneRecorder {
         SceneRecorder { entries, state }
     }
 
-    /// A loop begins; `None` when the recording is over.
+    /// Records that a loop begins; returns `None` if the recording is over.
     pub fn session(&self, start: &TrackStart, at_ns: u64) -> Option<TickRecorder> {
         if self.state.is_over() {
             return None;
@@ -81,13 +82,13 @@ impl SceneRecorder {
         let dropped = Arc::clone(&self.state.dropped_ticks);
         let (recorder, ring) = TickRecorder::new(session, dropped);
         let start = Some(start.clone());
-        // Its place in the file is the writer's to say.
+        // The writer sets its place in the file.
         let begins = RecordedSession { session, at_ns, start, place: 0 };
         self.hand_in(Entry::Session(begins, ring), 0);
         Some(recorder)
     }
 
-    /// A tissue or tool came or went.
+    /// Records that a tissue or tool was added or removed.
     pub fn saved(&self, at_ns: u64, change: impl FnOnce() -> SceneChange) {
         if !self.state.is_over() {
             let change = change();
@@ -96,19 +97,19 @@ impl SceneRecorder {
         }
     }
 
-    /// A tissue was deformed.
+    /// Records that a tissue was deformed.
     pub fn deformed(&self, at_ns: u64, deform: DeformRequest, mut answer: DeformResponse) {
         timeless::deformed(&mut answer);
         self.changed(at_ns, Change::Deform(deform), Answer::Deformed(answer));
     }
 
-    /// A tissue was cut.
+    /// Records that a tissue was cut.
     pub fn edited(&self, at_ns: u64, edit: EditTopologyRequest, mut answer: EditTopologyResponse) {
         timeless::edited(&mut answer);
         self.changed(at_ns, Change::Edit(edit), Answer::Edited(answer));
     }
 
-    /// A revision of a tissue was held.
+    /// Records that a revision of a tissue was held.
     pub fn held(&self, at_ns: u64, hold: HoldTissueRequest, answer: HoldTissueResponse) {
         self.changed(at_ns, Change::Hold(hold), Answer::Held(answer));
     }
@@ -129,12 +130,12 @@ impl SceneRecorder {
             self.state.end();
             return;
         }
-        // An error: the thread has ended, after it has said why.
+        // An error means that the thread has ended, after logging the reason.
         let _ = self.entries.send(entry);
     }
 }
 
-/// What a change takes of memory while it waits: its meshes.
+/// Returns the memory of a waiting change: its meshes.
 fn bytes(change: &SceneChange) -> u64 {
     let of = |mesh: &MeshData| size_of_val(&*mesh.positions) + size_of_val(&*mesh.triangles);
     let bytes = match change {
@@ -146,37 +147,37 @@ fn bytes(change: &SceneChange) -> u64 {
 }
 
 impl RecorderState {
-    /// Of a recording that has begun.
+    /// Creates the state of a recording that has begun.
     pub fn new(dropped_ticks: Arc<AtomicU64>) -> RecorderState {
         RecorderState { dropped_ticks, ..RecorderState::default() }
     }
 
-    /// An entry was taken out of the queue.
+    /// Records that an entry was taken out of the queue.
     pub fn taken(&self, bytes: u64) {
         self.queued_bytes.fetch_sub(bytes, Relaxed);
     }
 
-    /// Nothing more is handed in from now on.
+    /// Ends the recording: nothing more is handed in.
     pub fn end(&self) {
         self.is_over.store(true, Relaxed);
     }
 
-    /// Whether anything more will be written.
+    /// Returns true if nothing more will be handed in.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Relaxed)
     }
 
-    /// Whether entries came faster than the disk took them.
+    /// Returns true if entries came faster than the disk took them.
     pub fn has_overflown(&self) -> bool {
         self.has_overflown.load(Relaxed)
     }
 
-    /// The server ends: what is there is written, and no more waited for.
+    /// Asks the recording to end with the server: waiting entries are written, and no more are awaited.
     pub fn ask_to_end(&self) {
         self.is_ending.store(true, Relaxed);
     }
 
-    /// Whether the server ends.
+    /// Returns true if the server ends.
     pub fn is_asked_to_end(&self) -> bool {
         self.is_ending.load(Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The schema of each message of a recording: a `FileDescriptorSet` of no more than the message needs.
+//! The schema of each message of a recording: a `FileDescriptorSet` with only the descriptors that the message needs.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use prost_types::{DescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 use crate::proto::RECORDING_DESCRIPTORS;
 
-/// The descriptors that schemas are cut out of.
+/// The descriptors from which schemas are extracted.
 pub struct Schemas(FileDescriptorSet);
 
 impl Schemas {
-    /// Those of the program.
+    /// Loads the descriptors of the program.
     pub fn new() -> Schemas {
         let all = FileDescriptorSet::decode(RECORDING_DESCRIPTORS);
         Schemas(all.expect("the descriptors were compiled with the code"))
     }
 
-    /// Of a message, as "palpate.v1.Tick", encoded.
+    /// Returns the encoded schema of a message such as "palpate.v1.Tick".
     pub fn schema(&self, name: &str) -> Vec<u8> {
         let mut needed = BTreeSet::new();
         self.need(&format!(".{name}"), &mut needed);
@@ -31,7 +31,7 @@ impl Schemas {
         FileDescriptorSet { file: files.into_iter().map(only_kept).collect() }.encode_to_vec()
     }
 
-    /// Adds a message or enum, by its full name, and all that its fields are of.
+    /// Adds a message or enum by its full name, and the types of all its fields.
     fn need(&self, name: &str, needed: &mut BTreeSet<String>) {
         if !needed.insert(name.to_owned()) {
             return;
@@ -41,7 +41,7 @@ impl Schemas {
             file.message_type.iter().find(|m| m.name() == local).cloned()
         };
         let Some(message) = self.0.file.iter().find_map(of_file) else { return };
-        // A message within another comes with it.
+        // A nested message is included with its outer message.
         let all = message.nested_type.iter().chain([&message]);
         for field in all.flat_map(|m| &m.field).filter(|f| f.type_name.is_some()) {
             self.need(field.type_name(), needed);
@@ -49,7 +49,7 @@ impl Schemas {
     }
 }
 
-/// Whether a message or enum of a file is needed, or one within it.
+/// Returns true if a message or enum of a file, or one nested in it, is needed.
 fn is_needed(file: &FileDescriptorProto, name: &str, needed: &BTreeSet<String>) -> bool {
     let full = format!(".{}.{name}", file.package());
     needed.contains(&full) || needed.iter().any(|n| n.starts_with(&format!("{full}.")))

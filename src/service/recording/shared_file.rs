@@ -7,12 +7,12 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// Clones are the same file.
+/// Clones share one file.
 #[derive(Clone, Default)]
 pub(super) struct SharedFile(Arc<Mutex<Vec<u8>>>);
 
 impl SharedFile {
-    /// What was written so far.
+    /// Returns the bytes written so far.
     pub(super) fn bytes(&self) -> Vec<u8> {
         self.0.lock().clone()
     }

@@ -1,9 +1,9 @@
 //! Ticks on their way from a haptic loop to its scene's file.
 //!
-//! A loop has a ring of buffers with their room, and writes each tick into a free one: it takes no lock, waits for nobody,
-//! and allocates nothing once the buffers have grown. When none is free, as the disk does not keep up, the whole tick is
-//! left out and counted. Most buffers get their room when the loop has had some ticks, from the thread that writes the
-//! file: a loop that comes and goes would take it for nothing.
+//! A loop has a ring of allocated buffers, and writes each tick into a free one: it takes no lock, waits for nobody,
+//! and allocates nothing once the buffers have grown. If no buffer is free because the disk does not keep up, the whole
+//! tick is left out and counted. Most buffers are allocated by the thread that writes the file, once the loop has had
+//! some ticks: a loop that comes and goes would allocate them in vain.
 
 use std::{
     mem,
@@ -22,48 +22,48 @@ use crate::{
     service::clock::now_ns,
 };
 
-/// Ticks of a loop that can wait: a second at 1 kHz.
+/// Maximum ticks of a loop that can wait: a second at 1 kHz.
 const BUFFERS: usize = 1024;
-/// Those that have room at once: more ticks than come before the ring is looked into.
+/// Number of buffers allocated at once: more ticks than arrive before the ring is drained.
 const FIRST_BUFFERS: usize = 64;
-/// A loop of so many ticks lasts: the others get room too.
+/// Number of ticks after which a loop counts as lasting: the other buffers are allocated too.
 const LASTING_TICKS: u32 = 16;
-/// Room of each at the beginning: a tick with some twenty contacts.
+/// Initial capacity of a buffer, bytes: a tick with some twenty contacts.
 const BUFFER_BYTES: usize = 4 << 10;
-/// What the ring of a loop that lasts takes at least.
+/// Minimum memory of the ring of a lasting loop, bytes.
 pub const RING_BYTES: u64 = (BUFFERS * BUFFER_BYTES) as u64;
 
-/// The side of the loop.
+/// Writing side, for the loop.
 pub struct TickRecorder {
     ring: Arc<TickRing>,
     clock: ReadClock,
-    /// Ticks so far, dropped ones included.
+    /// Ticks so far, including dropped ones.
     number: u32,
     note: RecordedTick,
 }
 
-/// What both sides have.
+/// State of both sides.
 pub struct TickRing {
-    /// Counted from 1 in the recording.
+    /// Number of the session in the recording, from 1.
     pub session: u32,
     free: ArrayQueue<TickBuffer>,
     full: ArrayQueue<TickBuffer>,
-    /// All buffers have.
+    /// All buffers are allocated.
     has_room: AtomicBool,
-    /// Ticks that were left out.
+    /// Number of ticks that were left out.
     dropped: AtomicU64,
-    /// The same of all loops.
+    /// Number of ticks that were left out, of all loops.
     all_dropped: Arc<AtomicU64>,
     /// The loop is over.
     is_over: AtomicBool,
 }
 
-/// One tick: its three messages, encoded one behind the other.
+/// A tick: its three messages, encoded one after the other.
 #[derive(Default)]
 pub struct TickBuffer {
-    /// Counted from 1 in the session.
+    /// Number of the tick in the session, from 1.
     pub number: u32,
-    /// When it was written down: nanoseconds of the server's clock.
+    /// Time when it was recorded, nanoseconds of the server's clock.
     pub at_ns: u64,
     bytes: Vec<u8>,
     note_end: usize,
@@ -71,12 +71,12 @@ pub struct TickBuffer {
 }
 
 impl TickRecorder {
-    /// Both sides of a loop's ring; what is left out is counted in `all_dropped` too.
+    /// Creates both sides of a loop's ring; ticks left out are also counted in `all_dropped`.
     pub fn new(session: u32, all_dropped: Arc<AtomicU64>) -> (TickRecorder, Arc<TickRing>) {
         let (free, full) = (ArrayQueue::new(BUFFERS), ArrayQueue::new(BUFFERS));
         for n in 0..BUFFERS {
             let bytes = Vec::with_capacity(if n < FIRST_BUFFERS { BUFFER_BYTES } else { 0 });
-            // There is room for all.
+            // The queue has room for all.
             let _ = free.push(TickBuffer { bytes, ..TickBuffer::default() });
         }
         let (has_room, dropped, is_over) = Default::default();
@@ -86,8 +86,8 @@ impl TickRecorder {
         (TickRecorder { ring: Arc::clone(&ring), clock, number, note }, ring)
     }
 
-    /// A tick starts in the engine, at `started_ns`, which has until `until_ns`: by this clock, which writes down what it
-    /// says.
+    /// Begins a tick that starts in the engine at `started_ns` and may take until `until_ns`. Returns the clock for it,
+    /// which records its readings.
     pub fn begin(&mut self, started_ns: u64, until_ns: u64) -> &ReadClock {
         self.clock.begin(started_ns);
         self.note.started_ns = started_ns;
@@ -95,7 +95,7 @@ impl TickRecorder {
         &self.clock
     }
 
-    /// A tick was answered. `removed`: tools of the loop that are not in the scene any more.
+    /// Records that a tick was answered. `removed` names tools of the loop that are no longer in the scene.
     pub fn answered(
         &mut self,
         outcome: TickOutcome,
@@ -108,7 +108,7 @@ impl TickRecorder {
         self.note.removed_tools.extend(removed);
         let readings = self.clock.readings();
         self.note.clock_is_partial = readings.is_partial;
-        // Lent for the encoding: copied it would be a buffer more to grow.
+        // Swapped for the encoding: a copy would be another buffer to grow.
         mem::swap(&mut self.note.clock_ns, &mut readings.after_ns);
         self.write(now_ns(), tick, answer);
         mem::swap(&mut self.note.clock_ns, &mut self.clock.readings().after_ns);
@@ -116,7 +116,7 @@ impl TickRecorder {
         (self.note.started_ns, self.note.time_ns) = (0, 0);
     }
 
-    /// A tick was coalesced into a newer one.
+    /// Records that a tick was coalesced into a newer one.
     pub fn coalesced(&mut self, tick: &Tick, at_ns: u64) {
         self.note.outcome = TickOutcome::Coalesced.into();
         self.note.removed_tools.clear();
@@ -147,36 +147,36 @@ impl Drop for TickRecorder {
 }
 
 impl TickRing {
-    /// Takes out all that is there; true when nothing will come any more.
+    /// Takes out all recorded ticks; returns true if no more will come.
     pub fn drain<E>(&self, mut each: impl FnMut(&TickBuffer) -> Result<(), E>) -> Result<bool, E> {
-        // Asked first: what is written before it is over is taken out below.
+        // Read first: ticks written before the end are taken out below.
         let is_over = self.is_over.load(Relaxed);
         while let Some(buffer) = self.full.pop() {
-            // Before the disk is waited for.
+            // Done before waiting for the disk.
             if buffer.number >= LASTING_TICKS && !self.has_room.swap(true, Relaxed) {
                 self.give_room();
             }
             each(&buffer)?;
-            // There is a place for each buffer.
+            // The queue has room for each buffer.
             let _ = self.free.push(buffer);
         }
         Ok(is_over)
     }
 
-    /// To all buffers that are free now. The others have been written to.
+    /// Allocates all buffers that are free now. The others have been written to.
     fn give_room(&self) {
         for _ in 0..self.free.len() {
             let Some(mut buffer) = self.free.pop() else { return };
             buffer.bytes.clear();
             buffer.bytes.reserve(BUFFER_BYTES);
-            // There is a place for each buffer.
+            // The queue has room for each buffer.
             let _ = self.free.push(buffer);
         }
     }
 }
 
 impl TickRing {
-    /// Ticks that were left out so far.
+    /// Number of ticks left out so far.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Relaxed)
     }
@@ -193,17 +193,17 @@ impl TickBuffer {
         answer.encode(&mut self.bytes).expect(grows);
     }
 
-    /// A [`RecordedTick`].
+    /// Encoded [`RecordedTick`].
     pub fn note(&self) -> &[u8] {
         &self.bytes[..self.note_end]
     }
 
-    /// A [`Tick`].
+    /// Encoded [`Tick`].
     pub fn tick(&self) -> &[u8] {
         &self.bytes[self.note_end..self.tick_end]
     }
 
-    /// A [`TrackResponse`]; empty for a tick that was coalesced.
+    /// Encoded [`TrackResponse`]; empty for a coalesced tick.
     pub fn answer(&self) -> &[u8] {
         &self.bytes[self.tick_end..]
     }
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::{counting::calls_during, proto::LinkAnswer};
 
-    /// Once every buffer of the ring has held the longest, ticks of all lengths cost no allocation.
+    /// Once every buffer of the ring has held the longest tick, ticks of all lengths cost no allocation.
     #[test]
     fn a_recorded_tick_allocates_nothing_once_its_buffers_have_grown() {
         let (mut loop_side, ring) = TickRecorder::new(1, Arc::default());
@@ -243,7 +243,7 @@ mod tests {
             }
             calls
         };
-        // Each buffer is written twice: by an answer and by a coalesced tick, whichever meets it.
+        // Each buffer is written twice: by an answer and by a coalesced tick, in either order.
         let grown: u64 = (0..3).map(|_| round(&|_| 2)).sum();
         assert!(grown > 0, "longer than the room at the beginning");
         assert!(round(&|_| 2) == 0 && round(&|i| i % 3) == 0, "a tick has allocated");
@@ -259,7 +259,7 @@ mod tests {
             loop_side.answered(TickOutcome::Answered, &tick, &answer, [].into_iter());
         };
         let drain = || ring.drain(|_| Ok::<_, ()>(())).expect("taken out");
-        // Each is taken out once, and put back in its turn.
+        // Each buffer is taken out once, and put back in order.
         let n_with_room = || {
             let all = (0..BUFFERS).map(|_| {
                 let buffer = ring.free.pop().expect("all are free");

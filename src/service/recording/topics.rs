@@ -1,29 +1,29 @@
-//! The topics of a recording, as `proto/palpate/v1/recording.proto` has them.
+//! The topics of a recording, as defined in `proto/palpate/v1/recording.proto`.
 
-/// Head and end.
+/// First and last message of a recording.
 pub const RECORDING: &str = "/recording";
 /// Changes of the scene.
 pub const CHANGES: &str = "/changes";
-/// Loops that begin.
+/// Starts of loops.
 pub const SESSIONS: &str = "/sessions";
-/// Where tools and proxies are.
+/// Poses of tools and proxies.
 pub const TRANSFORMS: &str = "/transforms";
 /// Tissues and tools as meshes.
 pub const SURFACES: &str = "/surfaces";
 
-/// What a topic of a session holds.
+/// Content of a session's topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TickPart {
-    /// As the client sent it.
+    /// Ticks, as the client sent them.
     Tick,
-    /// As it was sent to the client.
+    /// Answers, as they were sent to the client.
     Answer,
-    /// What the engine was given beside.
+    /// Other inputs of the engine.
     Replay,
 }
 
 impl TickPart {
-    /// All of them, in the order in which a tick's messages are written.
+    /// All parts, in the order in which a tick's messages are written.
     pub const ALL: [TickPart; 3] = [TickPart::Replay, TickPart::Tick, TickPart::Answer];
 
     fn name(self) -> &'static str {
@@ -34,12 +34,12 @@ impl TickPart {
         }
     }
 
-    /// Its topic of a session's place.
+    /// Returns the topic of this part at a session's place.
     pub fn topic(self, place: u32) -> String {
         format!("{SESSIONS}/{place}/{}", self.name())
     }
 
-    /// The place and part that a topic is of; `None` when it is of none.
+    /// Returns the place and part of a topic; `None` if it is not a topic of ticks.
     pub fn of_topic(topic: &str) -> Option<(u32, TickPart)> {
         let (place, name) = topic.strip_prefix(SESSIONS)?.strip_prefix('/')?.split_once('/')?;
         let part = TickPart::ALL.into_iter().find(|part| part.name() == name)?;

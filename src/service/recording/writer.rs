@@ -31,37 +31,37 @@ use crate::{
     service::{clock::now_ns, metrics::record::RecordMetrics},
 };
 
-/// How often rings are looked into: they hold a second.
+/// Interval at which rings are drained: they hold a second.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
-/// A chunk is not older.
+/// Maximum age of a chunk.
 const FLUSH_INTERVAL_NS: u64 = 1_000_000_000;
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// What the thread is given.
+/// Input of the writing thread.
 pub struct RecordingJob {
-    /// For the log.
+    /// Scene id, for the log.
     pub scene: String,
-    /// The first message.
+    /// First message of the file.
     pub head: RecordingHead,
-    /// Opens the file: it may take its time.
+    /// Opens the file, which may take time.
     pub open: Box<dyn FnOnce() -> io::Result<Box<dyn Write + Send>> + Send>,
-    /// What a viewer draws.
+    /// Pictures for a viewer.
     pub pictures: Pictures,
     /// Changes and loops.
     pub queue: Receiver<Entry>,
-    /// What others know of it.
+    /// State shared with the callers.
     pub state: Arc<RecorderState>,
-    /// Of the server.
+    /// Metrics of the server.
     pub metrics: Arc<RecordMetrics>,
-    /// A file is ended at this size.
+    /// Size at which a file ends, bytes.
     pub bytes_max: u64,
 }
 
-/// A file that is written.
+/// A file that is being written.
 struct RecordingFile {
     mcap: Writer<NoSeek<BufWriter<CountedSink>>>,
     schemas: Schemas,
-    /// By name: each loop needs them again, and cutting one out takes a millisecond.
+    /// Schema ids by name: each loop needs them again, and extracting one takes a millisecond.
     schema_ids: BTreeMap<String, u16>,
     channels: BTreeMap<String, u16>,
     epoch_ns: i64,
@@ -69,22 +69,22 @@ struct RecordingFile {
     places: TopicPlaces,
 }
 
-/// Where the topics of loops are. MCAP numbers a file's topics with 16 bits and keeps the names of all, so that one which is
-/// over leaves its own to the next.
+/// Places of loops' topics. MCAP numbers a file's topics with 16 bits and keeps the names of all, so a loop that is
+/// over leaves its place to the next.
 #[derive(Default)]
 struct TopicPlaces {
     by_session: BTreeMap<u32, u32>,
     free: BTreeSet<u32>,
 }
 
-/// Counts what goes through.
+/// Counts the bytes that pass through.
 struct CountedSink {
     sink: Box<dyn Write + Send>,
     own: Arc<AtomicU64>,
     all: Arc<AtomicU64>,
 }
 
-/// Rings of loops, and ticks that ended ones lack.
+/// Rings of loops, and dropped ticks of ended loops.
 #[derive(Default)]
 struct Rings {
     now: Vec<Arc<TickRing>>,
@@ -144,7 +144,7 @@ fn write(mut job: RecordingJob) -> McapResult<RecordingEnd> {
         };
         if is_last || !reason.is_empty() {
             job.state.end();
-            // What was handed in before that; with a change missing nothing behind it is of use.
+            // Writes the entries handed in before; after a missing change nothing is of use.
             for entry in job.queue.try_iter().filter(|_| reason.is_empty()) {
                 file.entry(entry, &job.state, &mut rings, &mut job.pictures)?;
             }
@@ -174,7 +174,7 @@ impl RecordingFile {
             .compression(Some(Compression::Lz4))
             .chunk_size(Some(CHUNK_BYTES))
             .library(format!("palpate {}", head.version))
-            // Never a byte behind what is there: a file that breaks off has whole chunks up to its end.
+            // Never writes behind the end: a file that breaks off has whole chunks up to its end.
             .disable_seeking(true);
         let mcap = options.create(sink)?;
         let mut file = RecordingFile {
@@ -192,7 +192,7 @@ impl RecordingFile {
         Ok(file)
     }
 
-    /// One message: of a topic and schema, with its number there, at a time of the server's clock.
+    /// Writes a message of a topic and schema, with its sequence number and a time of the server's clock.
     fn put(
         &mut self,
         topic: &str,
@@ -200,7 +200,7 @@ impl RecordingFile {
         (sequence, at_ns): (u32, u64),
         data: &[u8],
     ) -> McapResult<()> {
-        // Head and end have one topic and two schemas.
+        // Head and end have one topic but two schemas.
         let key = format!("{topic} {schema}");
         let channel_id = match self.channels.get(&key) {
             Some(channel) => *channel,
@@ -261,7 +261,7 @@ impl RecordingFile {
     fn tick(&mut self, session: u32, tick: &TickBuffer, pictures: &mut Pictures) -> McapResult<()> {
         let at = (tick.number, tick.at_ns);
         let place = self.places.by_session[&session];
-        // A tick that was coalesced has no answer.
+        // A coalesced tick has no answer.
         let is_there = |part: &TickPart| *part != TickPart::Answer || !tick.answer().is_empty();
         for part in TickPart::ALL.into_iter().filter(is_there) {
             let (schema, data) = match part {
@@ -282,7 +282,7 @@ impl RecordingFile {
 }
 
 impl TopicPlaces {
-    /// The first that is free.
+    /// Takes the first free place.
     fn take(&mut self, session: u32) -> u32 {
         let next = self.by_session.len() as u32 + 1;
         let place = self.free.pop_first().unwrap_or(next);
@@ -290,7 +290,7 @@ impl TopicPlaces {
         place
     }
 
-    /// Nothing more of a session will be written.
+    /// Frees the place of a session of which nothing more will be written.
     fn leave(&mut self, session: u32) {
         self.free.extend(self.by_session.remove(&session));
     }
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!([6, 7, 8, 9].map(|session| places.take(session)), [1, 2, 4, 5]);
     }
 
-    /// More than a file can have topics for, if each had its own.
+    /// More loops than a file can have topics for, if each had its own.
     #[test]
     fn any_number_of_loops_is_recorded_one_after_the_other() {
         const SESSIONS: u32 = u16::MAX as u32 / TickPart::ALL.len() as u32 + 100;
@@ -392,7 +392,7 @@ mod tests {
             bytes_max: u64::MAX,
         };
         let writer = std::thread::spawn(move || work(job));
-        // Not so fast that all rings wait together.
+        // Waits now and then, so that not all rings wait together.
         for session in 1..=SESSIONS {
             let (mut recorder, ring) = TickRecorder::new(session, Arc::default());
             let start = Some(TrackStart::default());

@@ -40,7 +40,7 @@ use crate::{
     },
 };
 
-/// Takes in a tissue. Parsing and indexing run on the blocking pool.
+/// Adds a tissue. Parsing and indexing run on the blocking pool.
 pub async fn tissue(
     registry: &Arc<SceneRegistry>,
     caller: &Caller,
@@ -60,8 +60,8 @@ pub async fn tissue(
     let add = move || {
         let _place = place;
         let loaded = mesh.load(host.scene.limits())?;
-        // What was declared is replaced by what came: the triangles of a file are known only now. Another upload may
-        // take the room in between, and this one is refused then.
+        // The actual mesh replaces the declared one: the triangles of a file are known only now. Another upload may
+        // take the room in between; this one is then refused.
         drop(room);
         let _room = owned.reserve(&caller, share(&loaded, Share::of_tissue))?;
         host.check_served()?;
@@ -86,7 +86,7 @@ pub async fn tissue(
     Ok(AddTissueResponse { tissue_id: tissue.id().0, report: Some(report(tissue.report())) })
 }
 
-/// Takes in a tool. Parsing, indexing and the fields run on the blocking pool.
+/// Adds a tool. Parsing, indexing and the fields run on the blocking pool.
 pub async fn tool(
     registry: &Arc<SceneRegistry>,
     fields: &Fields,
@@ -110,7 +110,7 @@ pub async fn tool(
     let (fields, owned, caller) = (fields.clone(), Arc::clone(registry), caller.clone());
     let place = requests.places.take(&caller).await;
     let add = move || {
-        // Until the tool is there or refused: with its client gone, a build ends when it asks the next time.
+        // Held until the tool is added or refused: if its client is gone, a build ends at its next check.
         let _place = place;
         let mut loaded = Vec::new();
         for (at, (mesh, (name, rest, tolerance))) in meshes.into_iter().zip(links).enumerate() {
@@ -123,7 +123,7 @@ pub async fn tool(
         let mut made = Share::default();
         loaded.iter().for_each(|link| made.add(share(&link.mesh, Share::of_link)));
         let _room = owned.reserve(&caller, made)?;
-        // Before the fields: they take seconds to build, for a tool that would be refused.
+        // Checked before the fields: they take seconds to build, in vain for a tool that would be refused.
         host.scene.check_room_for_tool(&declared.name)?;
         let check = || {
             host.check_served()?;
@@ -155,7 +155,7 @@ pub async fn tool(
     Ok(AddToolResponse { tool_id: tool.id.0, reports, fields })
 }
 
-/// A link before its field.
+/// A link without its field.
 struct LoadedLink {
     name: String,
     mesh: LoadedMesh,
@@ -167,7 +167,7 @@ struct LoadedLink {
 struct BuiltLinks {
     links: Vec<Link>,
     reports: Vec<FieldReport>,
-    /// For the fields, until they count with the scene.
+    /// Room for the fields, until they count with the scene.
     rooms: Vec<Reservation>,
 }
 
@@ -184,7 +184,7 @@ fn build_links(
         let label = name.clone();
         let link = Link::try_new(name, mesh, rest, |surface| {
             let obtained = fields.obtain(&label, surface, &options, terms)?;
-            // Once for a scene that has it from now on, whoever else has it.
+            // Counted once for a scene that has it from now on, regardless of other owners.
             if obtained.origin == FieldOrigin::Shared
                 && !is_among(&obtained.field, links)
                 && !host.scene.tools().iter().any(|t| is_among(&obtained.field, &t.links))

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Answers each request. A refused one ends the stream: the transport stops at the first error.
+/// Answers each request. A refused request ends the stream: the transport stops at the first error.
 pub fn deform(
     registry: Arc<SceneRegistry>,
     caller: Caller,
@@ -35,7 +35,7 @@ pub fn deform(
         let (registry, caller, deadline) =
             (Arc::clone(&registry), caller.clone(), deadline.clone());
         let work = async move { Ok(apply(&registry, &caller, deadline, &checked?).await?) };
-        // The call's span has the first request's scene: one that each request is noted in would grow with them.
+        // The call's span has the first request's scene: a span that records each request would grow with them.
         work.instrument(std::mem::replace(&mut span, Span::none()))
     })
 }
@@ -59,12 +59,12 @@ async fn apply(
     let deformation = convert::deform::deformation(request)?;
     let array = convert::deform::positions_array(&deformation);
     let hold = request.hold;
-    // Until they are held: from then on they count with the scene.
+    // Held until the positions are held: from then on they count with the scene.
     let n_vertices = tissue.current().surface.mesh().positions().len();
     let _room = hold.then(|| registry.reserve(caller, Share::of_held(n_vertices))).transpose()?;
     let scene = Arc::clone(&host.scene);
     let recorded = host.recorder().map(|recorder| (recorder.clone(), request.clone()));
-    // One thread writes, so that what it holds is the revision that it has just made.
+    // A single thread writes, so that it holds the revision that it has just made.
     let written = host
         .writer
         .run(Arc::clone(&tissue), move |tissue, now_ns| {
@@ -82,7 +82,7 @@ async fn apply(
         })
         .await?;
     let (done, held) = written.result?;
-    // It may have been made after the newest positions went to another server.
+    // The deformation may have been made after the newest positions went to another server.
     host.check_lease()?;
     let durable = host.durable(&tissue);
     Ok(convert::deform::deformed(request.sequence, &done, held, written.update_us, durable))

@@ -1,5 +1,5 @@
-//! Jobs that take a core for long, on the blocking pool: few at a time, in turns between keys, and told to stop when nobody
-//! waits for them.
+//! Jobs that take a core for long, on the blocking pool: few run at a time, keys take turns, and a job stops when
+//! nobody waits for it.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,19 +16,19 @@ use crate::service::{
     host::fair_places::{FairPlace, FairPlaces},
 };
 
-/// Runs jobs of one kind. Those that have no place yet wait without a thread and without memory.
+/// Runs jobs of one kind. Jobs without a permit wait without a thread and without memory.
 pub struct FairJobs {
     places: FairPlaces,
-    /// How long a job works before it lets the jobs of other keys work.
+    /// Time that a job works before it passes its permit on to the jobs of other keys.
     turn: Duration,
 }
 
 /// Longer than most jobs take.
 const TURN: Duration = Duration::from_secs(1);
 
-/// A job while it works: to be asked now and then.
+/// Handle of a running job, which checks it now and then.
 pub struct JobTurn {
-    /// Given up by the job, not by the request's future: a job that nobody waits for works until it asks.
+    /// Given back by the job, not by the request's future: a job that nobody waits for works until it checks.
     place: RefCell<Option<FairPlace>>,
     is_left: Arc<AtomicBool>,
     turn: Duration,
@@ -37,7 +37,7 @@ pub struct JobTurn {
 }
 
 impl JobTurn {
-    /// Whether nobody waits for the job any more. Blocks while it is another key's turn.
+    /// Returns true if nobody waits for the job any more. Blocks while it is another key's turn.
     pub fn is_left(&self) -> bool {
         let is_left = self.is_left.load(Ordering::Relaxed);
         let now = Instant::now();
@@ -51,13 +51,13 @@ impl JobTurn {
         self.is_left.load(Ordering::Relaxed)
     }
 
-    /// How long the job has waited for its turns since it began.
+    /// Time that the job has waited for its turns since it began.
     pub fn waited(&self) -> Duration {
         self.waited.get()
     }
 }
 
-/// Tells a job to stop when its client is gone: the request's future is dropped then.
+/// Stops a job when its client is gone: the request's future is dropped then.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
@@ -67,12 +67,12 @@ impl Drop for StopOnDrop {
 }
 
 impl FairJobs {
-    /// So many at a time.
+    /// Creates a runner of `n` jobs at a time.
     pub fn new(n: usize) -> FairJobs {
         FairJobs { places: FairPlaces::new(n), turn: TURN }
     }
 
-    /// Waits for a place and for `job`, which asks its [`JobTurn`] whether to go on.
+    /// Waits for a permit and for `job`, which asks its [`JobTurn`] whether to go on.
     pub async fn run<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -107,10 +107,10 @@ mod tests {
     use super::*;
 
     const JOBS_MAX: usize = 2;
-    /// For what must not take forever.
+    /// Time limit for steps that must not take forever.
     const FOREVER: Duration = Duration::from_secs(20);
 
-    /// Frees jobs that nobody else stops, or they would hold up the test's runtime.
+    /// Ends jobs that nobody else stops, which would block the test's runtime.
     struct AtEnd(Arc<AtomicBool>);
 
     impl Drop for AtEnd {

@@ -1,4 +1,4 @@
-//! What a haptic loop knows from one tick to the next, and how it answers one.
+//! State of a haptic loop between ticks, and the answer to each tick.
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -31,45 +31,45 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// Ticks that one answer may coalesce: a client that sends without end cannot keep it from being given.
-/// As many of the smallest ticks (64 bytes) as a stream's receive window holds.
+/// Maximum ticks that one answer may coalesce: a client that sends without end cannot prevent its answer. A stream's
+/// receive window holds this many of the smallest ticks (64 bytes).
 const COALESCED_MAX: u32 = 1_024;
 
 /// A loop that has started.
 pub struct HapticLoop {
     scene: Arc<Scene>,
-    /// Whether its scene is still served.
+    /// State of its scene: whether it is still served.
     pub life: SceneLife,
     metrics: Arc<Metrics>,
     stream_metrics: Arc<StreamMetrics>,
-    /// Shows ticks to those who watch.
+    /// Shows ticks to watchers.
     shower: TickShower,
-    /// Those of the session.
+    /// Tools of the session.
     tools: Vec<Arc<Tool>>,
     engine: LoopEngine,
-    /// When its scene is recorded.
+    /// Records the loop, if its scene is recorded.
     recorder: Option<TickRecorder>,
-    /// What the session takes.
+    /// Memory reserved for the session.
     _room: Reservation,
     mode: Mode,
-    /// In the engine, for one tick.
+    /// Maximum time in the engine for one tick.
     time_max: Duration,
-    /// Of threads, beside other streams.
+    /// Budget of thread time, shared with other streams.
     budget: StreamBudget,
     /// The tick to answer next.
     pub waiting: Option<Waiting>,
     /// A tick that the waiting one must not be coalesced into, because it will be refused.
     held: Option<Waiting>,
-    /// Longer without a pose is stale.
+    /// Time without a pose after which the session is stale.
     stale_after: Duration,
     last_received_ns: Option<u64>,
-    /// The next answer says that there was no pose for too long before it.
+    /// The next answer reports that no pose came for too long before it.
     was_stale: bool,
-    /// The client wants to be told when there is no pose for too long.
+    /// The client asked for a notice if no pose comes for too long.
     notify_stale: bool,
-    /// It was told, and has not sent a pose since.
+    /// The notice was sent, and no pose has come since.
     stale_told: bool,
-    /// The client wants to be told how long each stage took.
+    /// The client asked for the duration of each stage.
     report_stages: bool,
 }
 
@@ -87,7 +87,7 @@ impl Drop for HapticLoop {
 }
 
 impl HapticLoop {
-    /// A loop as its first message asks for.
+    /// Starts a loop as its first message asks for.
     pub fn start(
         registry: &SceneRegistry,
         stale_after: Duration,
@@ -102,7 +102,7 @@ impl HapticLoop {
         let n_links = tools.iter().map(|tool| tool.links.len()).sum();
         let mut room = Share::of_session(n_links);
         room.add(Share::of_bytes(host.recorder().map_or(0, |_| RING_BYTES)));
-        // Before anything of it is made.
+        // Reserved before the loop is created.
         let room = registry.reserve(caller, room)?;
         let engine = LoopEngine::new(&host.scene, start, sent)?;
         let (shower, last_tick) = last_tick(&tools);
@@ -130,24 +130,24 @@ impl HapticLoop {
         })
     }
 
-    /// Whether there is a point in waiting for its next message.
+    /// Returns an error if the stream must end.
     pub fn check_lasting(&self) -> Result<(), Status> {
         Ok(self.life.check_lasting(&self.scene)?)
     }
 
-    /// Tools of it that are rendered.
+    /// Number of rendered tools of the loop.
     pub fn n_rendered(&self) -> usize {
         self.engine.session().renderings().len()
     }
 
-    /// Makes the tick that was held back the one to answer, when there is no other.
+    /// Makes the held tick the one to answer, if there is no other.
     pub fn release_held(&mut self) {
         if self.waiting.is_none() {
             self.waiting = self.held.take();
         }
     }
 
-    /// Takes one message in, at `received_ns`; a tick becomes the waiting one.
+    /// Takes in one message, received at `received_ns`; a tick becomes the waiting one.
     pub fn take(&mut self, request: TrackRequest, received_ns: u64) -> Result<(), Status> {
         self.check_lasting()?;
         let tick = match request.message {
@@ -161,7 +161,7 @@ impl HapticLoop {
         self.stale_told = false;
         let mut taken = Waiting { tick, received_ns, coalesced: 0 };
         match &self.waiting {
-            // It will be refused, and a refusal must not cost the older tick its answer.
+            // The new tick will be refused, and a refusal must not cost the older tick its answer.
             Some(older) if taken.tick.sequence <= older.tick.sequence => self.held = Some(taken),
             Some(older) => {
                 taken.coalesced = older.coalesced + 1;
@@ -176,12 +176,12 @@ impl HapticLoop {
         Ok(())
     }
 
-    /// The greatest sequence that was taken: another tick has to be above it.
+    /// Returns the greatest sequence number taken: another tick must be above it.
     pub fn last_taken(&self) -> Option<u64> {
         self.waiting.as_ref().map(|waiting| waiting.tick.sequence).max(self.engine.last_sequence())
     }
 
-    /// Whether the waiting tick must be answered before another is taken.
+    /// Returns true if the waiting tick must be answered before another is taken.
     pub fn must_answer(&self) -> bool {
         let is_due = |waiting: &Waiting| {
             self.mode == Mode::Every
@@ -192,10 +192,10 @@ impl HapticLoop {
         self.waiting.as_ref().is_some_and(is_due)
     }
 
-    /// What is refused, or panics, costs this answer only.
+    /// Answers a tick. A tick that is refused or panics costs only this answer.
     ///
     /// # Errors
-    /// How long the tick, which waits on, has to wait so that other keys have their turn.
+    /// Returns the time that the tick, which stays waiting, must wait so that other keys have their turn.
     pub fn answer(&mut self, waiting: Waiting) -> Result<TrackResponse, Duration> {
         let turn = match self.budget.turn(now_ns()) {
             Ok(turn) => turn,
@@ -205,8 +205,8 @@ impl HapticLoop {
             }
         };
         let answer = if turn.is_long() {
-            // A worker of the runtime that computes polls no sockets, and the others may all be asleep. Another thread
-            // takes its place for as long.
+            // A worker of the runtime that computes polls no sockets, and the other workers may all be asleep. Another
+            // thread replaces it meanwhile.
             block_in_place(|| self.answer_now(waiting))
         } else {
             self.answer_now(waiting)
@@ -217,7 +217,7 @@ impl HapticLoop {
 
     fn answer_now(&mut self, waiting: Waiting) -> TrackResponse {
         let Waiting { tick, received_ns, coalesced } = waiting;
-        // Counted when the newest is answered: those that are still waiting may become part of a refused tick.
+        // Counted when the newest tick is answered: ticks that still wait may become part of a refused tick.
         self.stream_metrics.ticks.coalesced.add(coalesced.into());
         let mut answer = TrackResponse {
             sequence: tick.sequence,
@@ -226,7 +226,7 @@ impl HapticLoop {
             received_ns,
             ..Default::default()
         };
-        // What is found out before the engine is asked is not a matter of the engine.
+        // Checks before the engine is called are not results of the engine.
         let served = self.life.check_served(&self.scene).map_err(Refused::from);
         let computed = served.map_err(|refused| (TickOutcome::NotServed, refused)).and_then(|()| {
             match catch_panic(|| self.compute(&tick, received_ns, &mut answer)) {
@@ -252,7 +252,7 @@ impl HapticLoop {
         }
         if let Some(recorder) = &mut self.recorder {
             let is_gone = |tool: &&Arc<Tool>| self.scene.tool(tool.id).is_err();
-            // A tick that was answered had all of them.
+            // An answered tick had all tools.
             let tools = if outcome == TickOutcome::Answered { &[][..] } else { &self.tools };
             let removed = tools.iter().filter(is_gone).map(|tool| tool.id.0);
             recorder.answered(outcome, &tick, &answer, removed);
@@ -260,7 +260,7 @@ impl HapticLoop {
         answer
     }
 
-    /// What to tell the client about having sent no pose for too long; once, and when it asked for that.
+    /// Returns the notice that no pose came for too long; once, and only if the client asked for notices.
     pub fn notice(&mut self, stale: bool) -> Option<TrackResponse> {
         if !stale || !self.notify_stale || mem::replace(&mut self.stale_told, true) {
             return None;
@@ -281,13 +281,13 @@ impl HapticLoop {
         into: &mut TrackResponse,
     ) -> Result<(), Refused> {
         self.engine.read(tick)?;
-        // From the bytes on, not from here: what a tick waited is gone from its client's millisecond.
+        // Counted from the arrival of the bytes: the tick's waiting time counts towards its client's deadline.
         let deadline_ns = match tick.deadline_us {
             0 => u64::MAX,
             us => received_ns + 1000 * u64::from(us),
         };
         let started_ns = now_ns();
-        // No client takes a thread from the others for longer than that, with whatever tools.
+        // No client takes a thread from the others for longer, whatever its tools.
         let until_ns = deadline_ns.min(started_ns + self.time_max.as_nanos() as u64);
         let recorded = self.recorder.as_mut().map(|r| r.begin(started_ns, until_ns));
         let recorded_clock = || recorded.map_or_else(now_ns, |clock| clock.read());
@@ -302,7 +302,7 @@ impl HapticLoop {
             ticks.renderings[rendering.state as usize].add(1);
         }
         ticks.degraded.add(u64::from(flags.degraded));
-        // Encoding and the socket come after this: no tick can tell its own.
+        // Encoding and the socket come later: no tick can report its own.
         let done_ns = now_ns();
         let times = TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns };
         ticks.note(&times, self.metrics.objective);
@@ -319,7 +319,7 @@ impl HapticLoop {
     }
 }
 
-/// To the wire.
+/// Converts the times to the wire format.
 fn stages(times: &TickTimes) -> proto::StageTimes {
     let TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns } = *times;
     let us = |from_ns: u64, to_ns: u64| (to_ns - from_ns) as f64 / 1e3;

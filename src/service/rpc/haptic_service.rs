@@ -31,13 +31,13 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// Points that are measured at once; more of them would hold up deformations, which wait for the same threads.
+/// Maximum points measured inline; more would delay deformations, which wait for the same threads.
 const INLINE_POINTS_MAX: usize = 64;
 
-/// What they may take there. What takes longer begins anew as a job.
+/// Maximum time of an inline measurement. A longer one starts again as a job.
 const INLINE_TIME_MAX: Duration = Duration::from_millis(2);
 
-/// What a query of contacts may take, in ticks: it pays the cold searches of every link, and no next tick goes on.
+/// Maximum time of a contact query, in ticks: it pays the cold searches of every link, and no next tick continues them.
 const QUERY_TICKS: u32 = 20;
 
 /// The data plane over a scene registry.
@@ -82,7 +82,7 @@ impl HapticService for Haptics {
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.served(&request.scene_id)?;
         let request = Arc::new(request);
-        // Few points take microseconds; a hop to the blocking pool and back costs more.
+        // A few points take microseconds; a hop to the blocking pool and back costs more.
         if request.points_xyz_m.len() <= 3 * INLINE_POINTS_MAX {
             let until_ns = now_ns() + INLINE_TIME_MAX.as_nanos() as u64;
             let time = TimeLeft::until(&now_ns, until_ns);
@@ -129,7 +129,7 @@ impl HapticService for Haptics {
     }
 }
 
-/// `None` when the time was over first.
+/// Returns `None` if the time was over first.
 fn measure(
     scene: &Scene,
     request: &proto::QueryDistancesRequest,
@@ -162,7 +162,7 @@ fn measure(
     Ok(Some(proto::QueryDistancesResponse { tissues, ..convert::query::distances(&found) }))
 }
 
-/// One tick of a session of its own.
+/// Runs one tick of a session of its own.
 fn touch(
     scene: Arc<Scene>,
     request: &proto::QueryContactsRequest,
@@ -179,7 +179,7 @@ fn touch(
     convert::tick::fit_margin(&mut options, &report, slice::from_ref(&tool));
     let mut forbidden = Vec::new();
     scene.forbidden_regions(&mut forbidden);
-    // A session of one tick: nothing is coherent with it, so it pays the cold searches of every link.
+    // In a session of one tick nothing is coherent, so it pays the cold searches of every link.
     let _room = reserve(tool.links.len())?;
     let mut session = Session::new(scene, &[pose.tool], options)?;
     let started_ns = now_ns();

@@ -1,5 +1,5 @@
-//! What a haptic loop computes with: the engine's session, from messages to messages. It knows no stream, key or clock:
-//! a server answers by it, and a recording is replayed by it.
+//! The engine side of a haptic loop: runs the engine's session, from messages to messages. It knows no stream, key or
+//! clock: a server answers with it, and a recording is replayed with it.
 
 use std::sync::Arc;
 
@@ -18,31 +18,31 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// The session of a loop, and how its ticks are read and answered.
+/// The session of a loop; reads and answers its ticks.
 pub struct LoopEngine {
     scene: Arc<Scene>,
     session: RenderedSession,
-    /// Rendered tools whose tissues' loads are wanted.
+    /// Rendered tools whose tissue loads the client asked for.
     with_loads: Vec<ToolId>,
-    /// Of the newest tick that was answered or coalesced.
+    /// Sequence number of the newest tick that was answered or coalesced.
     last_sequence: Option<u64>,
-    /// Of the newest tick that was read.
+    /// Poses of the newest tick that was read.
     poses: Vec<ToolPose>,
 }
 
-/// When the parts of a tick were done: nanoseconds of the caller's clock.
+/// Times at which the parts of a tick were done, nanoseconds of the caller's clock.
 pub struct EngineTimes {
-    /// Proxies were drawn; `None` without any.
+    /// Proxies were moved; `None` without any.
     pub drawn_ns: Option<u64>,
-    /// All was computed.
+    /// The whole answer was computed.
     pub computed_ns: u64,
 }
 
 impl LoopEngine {
-    /// A loop as its first message, which `start` was read from, asks for.
+    /// Creates a loop as its first message `sent` asks for, from which `start` was read.
     ///
     /// # Errors
-    /// When a tool is unknown, cannot be rendered so, or was where it cannot have been.
+    /// Returns an error if a tool is unknown, cannot be rendered so, or has a last pose that is not possible.
     pub fn new(
         scene: &Arc<Scene>,
         start: Start,
@@ -61,22 +61,22 @@ impl LoopEngine {
         Ok(LoopEngine { scene, session, with_loads, last_sequence: None, poses: Vec::new() })
     }
 
-    /// With its last answer.
+    /// Returns the session, with its last answer.
     pub fn session(&self) -> &RenderedSession {
         &self.session
     }
 
-    /// Of the newest tick that was read, as the client sent them.
+    /// Returns the poses of the newest tick that was read, as the client sent them.
     pub fn poses(&self) -> &[ToolPose] {
         &self.poses
     }
 
-    /// Of the newest tick that was answered or coalesced.
+    /// Returns the sequence number of the newest tick that was answered or coalesced.
     pub fn last_sequence(&self) -> Option<u64> {
         self.last_sequence
     }
 
-    /// Whether a tick may come after those before.
+    /// Checks that the tick's sequence number is above those before.
     pub fn check_rising(&self, tick: &proto::Tick) -> Result<(), TickError> {
         match self.last_sequence {
             Some(last) if tick.sequence <= last => {
@@ -86,12 +86,12 @@ impl LoopEngine {
         }
     }
 
-    /// The sweep and the proxies of the next answer go through this tick's poses. A bad tick has none.
+    /// Makes the sweep and the proxies of the next answer pass through this tick's poses. A bad tick has none.
     pub fn coalesce(&mut self, tick: &proto::Tick) {
         self.last_sequence = Some(tick.sequence);
         let taken = catch_panic(|| {
             if convert::tick::poses(tick, self.scene.limits(), &mut self.poses).is_ok() {
-                // What is refused changes nothing, and a coalesced tick has no answer to say so.
+                // A refused tick changes nothing, and a coalesced tick has no answer that could report it.
                 let _ = self.session.coalesce(tick.sequence, &self.poses);
             }
         });
@@ -103,17 +103,17 @@ impl LoopEngine {
     /// Reads a tick that is to be answered.
     ///
     /// # Errors
-    /// When there is something wrong with it.
+    /// Returns an error if the tick is malformed.
     pub fn read(&mut self, tick: &proto::Tick) -> Result<(), Refused> {
         self.check_rising(tick)?;
         Ok(convert::tick::poses(tick, self.scene.limits(), &mut self.poses)?)
     }
 
-    /// Answers the tick that was read. `started_ns`: the caller's monotonic clock now; `clock`: the same, asked when a
-    /// part is done.
+    /// Answers the tick that was read. `started_ns` is the caller's monotonic clock now; `clock` reads that clock when
+    /// a part is done.
     ///
     /// # Errors
-    /// The session is as it was before the tick.
+    /// Returns an error with the session as it was before the tick.
     pub fn answer(
         &mut self,
         sequence: u64,
@@ -141,7 +141,8 @@ impl LoopEngine {
         Ok(EngineTimes { drawn_ns, computed_ns })
     }
 
-    /// After a panic, which may have left the session half changed. Ids of contacts go on from where they were.
+    /// Restarts the session after a panic, which may have left it half changed. Contact ids continue from where they
+    /// were.
     pub fn restart(&mut self) {
         self.session = self.session.restarted();
     }

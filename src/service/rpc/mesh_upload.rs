@@ -1,7 +1,7 @@
-//! Puts uploaded meshes together from their pieces.
+//! Assembles uploaded meshes from their pieces.
 //!
-//! Memory grows with what has arrived, never with what was declared, and a piece that goes beyond what
-//! was declared is refused at once.
+//! Memory grows with the data that has arrived, never with the declared size, and a piece that exceeds the declared
+//! size is refused at once.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ use crate::{
     service::host::fair_places::FairPlaces,
 };
 
-/// One mesh on its way.
+/// A mesh that is being uploaded.
 pub struct MeshUpload {
     field: String,
     declared: MeshDeclared,
@@ -39,12 +39,12 @@ pub struct MeshUpload {
 }
 
 impl MeshUpload {
-    /// Nothing has arrived yet. `field`: where the mesh was declared.
+    /// Starts an upload. `field` names where the mesh was declared.
     pub fn new(field: String, declared: MeshDeclared) -> MeshUpload {
         MeshUpload { field, declared, data: MeshData::default(), file: Vec::new() }
     }
 
-    /// Adds the next piece. After an error the upload is of no use.
+    /// Adds the next piece. After an error the upload is unusable.
     pub fn push(&mut self, chunk: &proto::MeshChunk) -> Result<(), FieldError> {
         match self.declared.size {
             DeclaredSize::Raw { vertices, triangles } => {
@@ -66,7 +66,7 @@ impl MeshUpload {
         let data = &mut self.data;
         let positions: Vec<Vec3> = points(&chunk.positions, "positions")?;
         let corners = threes(&chunk.triangles, "triangles")?;
-        // Against the declaration, before the copy: the limits were checked when it was declared.
+        // Compared with the declaration before the copy: the limits were checked at the declaration.
         within_declared("vertices", data.positions.len() + positions.len(), vertices, "positions")?;
         within_declared("triangles", data.triangles.len() + corners.len(), triangles, "triangles")?;
         data.positions.extend(positions);
@@ -83,7 +83,7 @@ impl MeshUpload {
         Ok(())
     }
 
-    /// Checks that all that was declared has arrived.
+    /// Checks that the whole declared mesh has arrived.
     pub fn check_complete(&self) -> Result<(), FieldError> {
         let complete = |what, got: usize, declared: u64, field: &str| {
             let got = got as u64;
@@ -110,7 +110,7 @@ impl MeshUpload {
                 read.map_err(|e| Problem::File(e).of(format!("{}.file", self.field)))?
             }
         };
-        // Again: a file declares its bytes, not what is in it.
+        // Checked again: a file declares its bytes, not its content.
         let (v, t) = (data.positions.len(), data.triangles.len());
         within_limit(v, limits.vertices_per_mesh as usize, "vertices_per_mesh", &self.field)?;
         within_limit(t, limits.triangles_per_mesh as usize, "triangles_per_mesh", &self.field)?;
@@ -119,13 +119,13 @@ impl MeshUpload {
     }
 }
 
-/// The requests of an upload; it is given up when its client pauses for too long, or while the server ends.
+/// Requests of an upload; it is abandoned if its client pauses for too long, or the server ends.
 pub struct Requests<R> {
-    /// As they come, until the server ends.
+    /// Requests as they come, until the server ends.
     pub stream: UntilEnded<Streaming<R>>,
-    /// The longest pause.
+    /// Longest pause between two requests.
     pub pause_max: Duration,
-    /// Where it is worked on once it is whole.
+    /// Permits for the work on the complete upload.
     pub places: FairPlaces,
 }
 
@@ -135,14 +135,14 @@ pub struct Requests<R> {
 pub struct UploadPaused(Duration);
 
 impl<R> Requests<R> {
-    /// The next one; `None` after the last.
+    /// Returns the next request; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<R>, Status> {
         let message = timeout(self.pause_max, self.stream.next()).await;
         message.map_err(|_| UploadPaused(self.pause_max))?.transpose()
     }
 }
 
-/// Takes chunks until the client has sent its last; chunk by chunk to the mesh of its link.
+/// Takes chunks until the client has sent its last, and adds each to the mesh of its link.
 pub async fn collect<R>(
     requests: &mut Requests<R>,
     meshes: &mut [MeshUpload],

@@ -1,8 +1,8 @@
 //! QueryDistances and QueryContacts: jobs that end with their time, their scene, or their client's patience.
 //!
-//! Among triangles as large as their surface a point takes as long as there are triangles, so that 65,536 of them would
-//! take minutes and more. What a client leaves behind ends too: else one that asks and resets would have as many jobs run as the
-//! pool has threads, counted by nobody.
+//! If triangles are as large as their surface, a point takes time in proportion to their number, so that 65,536 points
+//! would take minutes and more. Abandoned queries end too: otherwise a client that asks and resets would have as many
+//! jobs running as the pool has threads, counted by nobody.
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
 
@@ -14,10 +14,10 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// Queries that are worked on at a time, at least; a key has all but one. Others wait in their turn.
+/// Minimum number of queries worked on at a time; a key has all but one. Others wait for their turn.
 const JOBS_MIN: usize = 2;
 
-/// The longest that a query may run: 65,536 points at 2 us for each take 0.13 s.
+/// Maximum time of a query: 65,536 points at 2 us each take 0.13 s.
 pub const QUERY_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Runs queries of all scenes.
@@ -25,7 +25,7 @@ pub struct QueryJobs {
     jobs: FairJobs,
 }
 
-/// A query took longer than any may.
+/// A query took longer than the limit.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "not done after {QUERY_TIME_MAX:?}, the limit; expected fewer points, or smaller triangles in what they are measured to"
@@ -33,14 +33,14 @@ pub struct QueryJobs {
 pub struct QueryTookTooLong;
 
 impl QueryJobs {
-    /// None runs.
+    /// Creates a runner without queries.
     pub fn new() -> QueryJobs {
-        // Each takes a core; with one place a key could not have all but one of them.
+        // Each query takes a core; with one permit a key could not have all but one.
         let cores = available_parallelism().map_or(1, NonZero::get);
         QueryJobs { jobs: FairJobs::new(cores.max(JOBS_MIN)) }
     }
 
-    /// Waits for a place and for `query`, whose time is over after `time_max`, or when nobody waits for it any more.
+    /// Waits for a permit and for `query`, whose time is over after `time_max`, or when nobody waits for it any more.
     pub async fn run<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -52,7 +52,7 @@ impl QueryJobs {
         let job = move |turn: &JobTurn| {
             let until_ns = now_ns() + time_max.as_nanos() as u64;
             let is_wanted = || !turn.is_left() && life.check_served(&scene).is_ok();
-            // To a query, what nobody wants is late, and the turns of others take no time.
+            // To a query, an abandoned request is late, and the turns of others take no time.
             let worked_ns = || now_ns().saturating_sub(turn.waited().as_nanos() as u64);
             let clock = || if is_wanted() { worked_ns() } else { until_ns };
             let answer = query(&TimeLeft::until(&clock, until_ns));

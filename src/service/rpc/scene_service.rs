@@ -39,11 +39,11 @@ pub struct Scenes {
     registry: Arc<SceneRegistry>,
     fields: Fields,
     upload_pause_max: Duration,
-    /// Uploads that are read, indexed and given fields.
+    /// Permits for uploads that are read, indexed and given fields.
     places: FairPlaces,
 }
 
-/// Uploads that are worked on at a time, at least; a key has all but one.
+/// Minimum number of uploads worked on at a time; a key has all but one.
 const UPLOADS_MIN: usize = 2;
 
 type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -51,7 +51,7 @@ type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl Scenes {
     /// Serves the scenes of `registry`; links get their fields from `fields`.
     pub fn new(registry: Arc<SceneRegistry>, fields: Fields, upload_pause_max: Duration) -> Scenes {
-        // Each takes a core; with one place a key could not have all but one of them.
+        // Each upload takes a core; with one permit a key could not have all but one.
         let cores = available_parallelism().map_or(1, NonZero::get);
         let places = FairPlaces::new(cores.max(UPLOADS_MIN));
         Scenes { registry, fields, upload_pause_max, places }
@@ -78,7 +78,7 @@ impl Scenes {
             deadline.commit()?;
             let now = tissue.current().topology_revision;
             edit.base_revision = Some(now);
-            // A cut is made for the positions of its time: without them a restart would show it in older ones.
+            // A cut is made for the positions of its time: without them, a restart would apply it to older positions.
             let is_moved = tissue.current().geometry_revision > durable.geometry;
             let moved = is_moved.then(|| tissue.moved());
             let cut = SceneChange::Edited { tissue: tissue.id(), edit: edit.clone() };
@@ -93,7 +93,7 @@ impl Scenes {
             }
             let done = tissue.edit(edit, &limits, now_ns)?;
             scene.join_borders(tissue);
-            // By the one who writes: changes are recorded in the order in which they are made.
+            // Recorded by the writer thread: changes are recorded in the order in which they are made.
             if let Some((recorder, request, sent)) = recorded {
                 let answer = convert::deform::edited(&sent, &done, 0.0, None);
                 recorder.edited(now_ns, request, answer);
@@ -111,7 +111,7 @@ impl Scenes {
     }
 }
 
-/// A change that is kept has to be made, also when nobody waits for it any more.
+/// Runs a change to its end: a persisted change must be made, even if nobody waits for it any more.
 async fn to_its_end<T: Send + 'static>(
     change: impl Future<Output = Result<T, Refused>> + Send + 'static,
 ) -> Result<T, Status> {
@@ -119,7 +119,7 @@ async fn to_its_end<T: Send + 'static>(
     Ok(done.map_err(|_| Panicked)??)
 }
 
-/// The same for one that waits for the disk itself.
+/// Runs a change that waits for the disk itself to its end, as [`to_its_end`] does.
 async fn blocking_to_its_end<T: Send + 'static>(
     change: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Status> {
@@ -160,12 +160,12 @@ impl SceneService for Scenes {
         &self,
         _: Request<proto::ListScenesRequest>,
     ) -> Result<Response<proto::ListScenesResponse>, Status> {
-        // A list that leaves scenes out says that they are not there.
+        // A list that omits scenes would report that they do not exist.
         if let Err(ended @ Ended::Recovering) = self.registry.life().check_served() {
             return Err(ended.into());
         }
         let hosts = self.registry.all();
-        // Nor does one that names scenes which may be another server's by now.
+        // A list must not name scenes either that may be another server's by now.
         if self.registry.membership().is_some_and(|own| !own.answers()) {
             hosts.iter().try_for_each(|host| host.check_lease())?;
         }
@@ -295,7 +295,7 @@ impl SceneService for Scenes {
         let [vertices, triangles] =
             [&request.added_positions_m.len(), &request.added_triangles.len()]
                 .map(|n| *n as u64 / 3);
-        // Of a tissue that is not there nothing is cut.
+        // A tissue that does not exist is not cut, and needs no room.
         let tissue = host.scene.tissue(tissue_id(request.tissue_id));
         let of_cut = |tissue: Arc<Tissue>| Share::of_cut(&tissue, vertices, triangles);
         let room = self.registry.reserve(&caller, tissue.map(of_cut).unwrap_or_default())?;
@@ -318,7 +318,7 @@ impl SceneService for Scenes {
         let recorder = host.recorder().cloned();
         let n_vertices = tissue.current().surface.mesh().positions().len();
         let room = self.registry.reserve(&caller, Share::of_held(n_vertices))?;
-        // By the one who writes, so that what is held is the revision that is told.
+        // Held by the writer thread, so that the held revision is the reported one.
         let hold = move |tissue: &Tissue, now_ns| {
             let _room = room;
             deadline.commit()?;
@@ -353,7 +353,7 @@ impl SceneService for Scenes {
         let host = self.registry.served(&request.scene_id)?;
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
         let revision = Arc::clone(&tissue.current());
-        // While its chunks are read the tissue may move on, and nothing else counts that revision then.
+        // The tissue may change while its chunks are read, and nothing else counts that revision then.
         let bytes = revision.surface.heap_bytes() as u64;
         let room = self.registry.reserve(&caller, Share::of_bytes(bytes))?;
         let messages = convert::export::tissue(revision).map(move |message| {

@@ -18,12 +18,12 @@ use crate::service::{
     refused::Refused,
 };
 
-/// Jobs that run at a time: each takes a core, for seconds if need be, which ticks then have less of. Others wait
-/// without a thread and without memory, but for those that have begun. One key has one of the two.
+/// Maximum jobs that run at a time: each takes a core, for seconds if need be, which ticks then lack. Other jobs wait
+/// without a thread and without memory, except those that have begun. A key has one of the two.
 const JOBS_MAX: usize = 2;
 
-/// The longest that a job may work. The limit on pairs alone would not do: where everything meets in one point, a
-/// pair takes a thousand times as long as where nothing does.
+/// Maximum time that a job may work. The limit on pairs alone is not enough: if everything meets in one point, a pair
+/// takes a thousand times as long as if nothing does.
 const JOB_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Runs jobs for all scenes.
@@ -32,7 +32,7 @@ pub struct SelfCollisionJobs {
     time_max: Duration,
 }
 
-/// A job took longer than any may.
+/// A job took longer than the limit.
 #[derive(Debug, thiserror::Error)]
 #[error("not done after {limit:?}, the limit; expected less motion, thickness or triangles")]
 pub struct TookTooLong {
@@ -40,12 +40,12 @@ pub struct TookTooLong {
 }
 
 impl SelfCollisionJobs {
-    /// None runs.
+    /// Creates a runner without jobs.
     pub fn new() -> SelfCollisionJobs {
         SelfCollisionJobs { jobs: FairJobs::new(JOBS_MAX), time_max: JOB_TIME_MAX }
     }
 
-    /// Waits for room and the job.
+    /// Waits for room and for the job.
     pub async fn run(
         &self,
         caller: &Caller,
@@ -57,7 +57,7 @@ impl SelfCollisionJobs {
         let (scene, life) = (Arc::clone(&host.scene), host.life());
         let limit = self.time_max;
         let job = move |turn: &JobTurn| {
-            // Here and not in the line of those that wait, which have no memory yet.
+            // Reserved here, not while the job waits in the queue, where it has no memory yet.
             let _room = reserve(Share::of_self_collision(&scene, &intervals, &options))?;
             let started = Instant::now();
             let is_late = || started.elapsed().saturating_sub(turn.waited()) >= limit;

@@ -1,7 +1,7 @@
-//! The haptic loop's stream: answers that are computed where the bytes of their ticks arrived.
+//! The haptic loop's stream: computes each answer on the thread on which the bytes of its tick arrived.
 //!
-//! There is no task, channel or queue of poses per tick. Polling for an answer takes all that is ready,
-//! keeps the newest tick (each one in `Mode::Every`) and computes it on the spot.
+//! A tick has no task, channel or queue of its own. Polling for an answer takes all ready messages, keeps the newest
+//! tick (each one in `Mode::Every`) and computes its answer on the spot.
 
 use std::{
     future::{Future, ready as ready_now},
@@ -34,43 +34,43 @@ use crate::{
     },
 };
 
-/// The answers of one haptic loop. `S` brings its requests.
+/// The answers of one haptic loop to the requests of `S`.
 pub struct Track<S> {
     registry: Arc<SceneRegistry>,
     sessions: Arc<SessionRegistry>,
     caller: Caller,
     requests: UntilEnded<S>,
-    /// Of the call, for its first message and what its loop is.
+    /// Span of the call, for its first message and the kind of its loop.
     span: Span,
     lease: Option<SessionLease>,
-    /// The client has been given its session's token.
+    /// The client has received its session's token.
     token_told: bool,
-    /// The greatest sequence that its session had taken when the stream began.
+    /// Greatest sequence number that its session had taken when the stream began.
     taken_before: Option<Option<u64>>,
-    /// The last poll gave an answer that tonic has not handed to the transport yet.
+    /// The last poll returned an answer that tonic has not handed to the transport yet.
     gathered: bool,
-    /// Until its key may have the threads again.
+    /// Pause until the stream's key may have the threads again.
     pause: Option<Pin<Box<Sleep>>>,
-    /// While its scene is taken in; the first request waits for that.
+    /// Set while the scene is being taken in; the first request waits for that.
     opening: Option<(Opened, TrackRequest)>,
 }
 
-/// How long a loop waits for its scene to be taken in. Then it is told to come back: one that hears nothing for 2 s seeks
-/// another server, and ends after a while where none says that it will serve.
+/// Maximum time that a loop waits for its scene to be taken in. Then the loop must come back: a client that hears
+/// nothing for 2 s looks for another server, and ends after a while if no server reports that it will serve.
 const OPEN_MAX: Duration = Duration::from_secs(1);
 
 type Opened = Pin<Box<dyn Future<Output = Result<(), Refused>> + Send>>;
 
-/// Why a stream has no next answer.
+/// Reason why a stream has no next answer.
 enum StreamEnd {
-    /// It broke off, the session may be resumed.
+    /// The stream broke off; the session may be resumed.
     BrokeOff(Status),
     /// The session is over.
     Over(Option<Status>),
 }
 
 impl<S> Track<S> {
-    /// A loop that starts with the first request.
+    /// Creates a loop that starts with the first request.
     pub fn new(
         registry: Arc<SceneRegistry>,
         sessions: Arc<SessionRegistry>,
@@ -99,7 +99,7 @@ impl<S> Track<S>
 where
     S: Stream<Item = Result<TrackRequest, Status>> + Unpin,
 {
-    /// Takes the scene in that the first request names, and begins its session or goes on with it. False when there is no
+    /// Takes in the scene that the first request names, and begins or resumes its session. Returns false if there is no
     /// request.
     fn poll_begin(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Status>> {
         let Track { registry, sessions, caller, requests, span, lease, opening, .. } = self;
@@ -135,13 +135,13 @@ where
         }
         let Track { requests, span, lease, token_told, taken_before, gathered, pause, .. } = track;
         let lease = lease.as_ref().expect("the session has begun");
-        // The stream that had the session is in the middle of a poll, on another thread. That is over in a tick.
+        // The stream that had the session is in a poll on another thread, which is over within a tick.
         let Some(mut running) = lease.take().map_err(Refused::from)? else {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         };
         let taken_before = *taken_before.get_or_insert_with(|| running.last_taken());
-        // A panic that got here has left the loop in no state to go on.
+        // A panic that got here has left the loop in an unusable state.
         let next = match catch_panic(|| advance(&mut running, lease, requests, gathered, pause, cx))
         {
             Ok(Poll::Ready(next)) => next,
@@ -156,10 +156,10 @@ where
                 let rendered = running.n_rendered();
                 lease.park(running);
                 if !mem::replace(token_told, true) {
-                    // Of a session that is resumed its start does not tell.
+                    // The start of a resumed session does not contain this.
                     span.record("rendered", rendered);
                     answer.session_token = lease.token().to_vec();
-                    // Of a new session there is none.
+                    // `None` for a new session.
                     answer.resumed_sequence = taken_before;
                 }
                 Poll::Ready(Some(Ok(answer)))
@@ -176,7 +176,7 @@ where
     }
 }
 
-/// Takes the scene in that a first request names, where that is needed.
+/// Takes in the scene that a first request names, if needed.
 fn open(registry: &Arc<SceneRegistry>, first: &TrackRequest) -> Opened {
     match &first.message {
         Some(Message::Start(sent)) if registry.may_open(&sent.scene_id) => {
@@ -190,7 +190,7 @@ fn open(registry: &Arc<SceneRegistry>, first: &TrackRequest) -> Opened {
     }
 }
 
-/// A new session, or one that goes on.
+/// Begins a new session, or resumes one.
 fn begin(
     registry: &SceneRegistry,
     sessions: &Arc<SessionRegistry>,
@@ -208,7 +208,7 @@ fn begin(
     Ok(sessions.resume(&sent.resume_token, &sent.scene_id, caller, &sent.tool_ids)?)
 }
 
-/// Takes in what is ready and computes an answer, if one is due.
+/// Takes in all ready messages and computes an answer, if one is due.
 fn advance<S>(
     running: &mut HapticLoop,
     lease: &SessionLease,
@@ -246,8 +246,8 @@ where
     let Some(waiting) = running.waiting.take() else {
         return Poll::Ready(Err(StreamEnd::Over(None)));
     };
-    // tonic gathers answers, up to 32 KiB of them, until a poll is pending. Were the next tick computed
-    // at once, a client that sends without pause would get answers that are many ticks old.
+    // tonic gathers answers, up to 32 KiB of them, until a poll is pending. If the next tick were computed at once, a
+    // client that sends without pause would get answers that are many ticks old.
     if mem::take(gathered) {
         running.waiting = Some(waiting);
         cx.waker().wake_by_ref();
@@ -258,7 +258,7 @@ where
             *gathered = true;
             Poll::Ready(Ok(answer))
         }
-        // Others first, when its key has had its share. What it sends meanwhile waits in its window.
+        // Others go first once the key has had its share. Messages that arrive meanwhile wait in the receive window.
         Err(wait) => {
             let until = pause.insert(Box::pin(sleep(wait)));
             if until.as_mut().poll(cx).is_ready() {

@@ -14,7 +14,7 @@ use crate::service::host::{
     {scene_life::ServerLife, scene_registry::SceneRegistry},
 };
 
-/// Requests, and an error instead of the next one when the server ends while it is awaited.
+/// Yields requests, and an error in place of the next one if the server ends while it is awaited.
 pub struct UntilEnded<S> {
     requests: S,
     life: ServerLife,
@@ -22,7 +22,7 @@ pub struct UntilEnded<S> {
 }
 
 impl<S> UntilEnded<S> {
-    /// Goes on as long as the server of `registry`.
+    /// Creates a stream that continues as long as the server of `registry`.
     pub fn new(registry: &SceneRegistry, requests: S) -> UntilEnded<S> {
         let life = registry.life();
         UntilEnded { requests, subscription: life.subscribe(), life }

@@ -1,6 +1,7 @@
-//! The stream of a live view: frames that are made when they are due, of what is newest then.
+//! The stream of a live view: each frame is made when it is due, from the newest state.
 //!
-//! A frame is made when the transport asks for a message, so a viewer that reads slowly has fewer of them and none waits.
+//! A frame is made when the transport asks for a message: a viewer that reads slowly gets fewer frames, and no frame
+//! waits.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -36,7 +37,7 @@ use crate::{
     },
 };
 
-/// So long before a frame haptic loops are asked for their newest tick: two ticks at 1 kHz.
+/// Time before a frame at which haptic loops are asked for their newest tick: two ticks at 1 kHz.
 const ASKED_BEFORE: Duration = Duration::from_millis(2);
 
 /// The frames of one viewer.
@@ -47,39 +48,39 @@ pub struct Watch {
     life: ServerLife,
     subscription: Arc<Subscription>,
     viewed: Option<ViewedScene>,
-    /// The scene that was named, as it was found last.
+    /// The scene that was named, as it was last found.
     named: Option<NamedScene>,
-    /// What the viewer's copies take, and room for that.
+    /// Bytes of the viewer's copies, and the reservation for them.
     room: Option<(u64, Reservation)>,
-    /// By number of the stream.
+    /// Recent ticks, by number of the stream.
     recent: BTreeMap<u64, RecentTicks>,
-    /// Of the frame under way, before its last message.
+    /// Pieces of the frame under way, sent before its last message.
     pieces: VecDeque<ViewPiece>,
     last_message: Option<WatchResponse>,
     n_frames: u64,
     period: Duration,
-    /// The next frame.
+    /// Time of the next frame.
     due: Instant,
     until: Pin<Box<Sleep>>,
     has_asked: bool,
     _open: OpenWatch,
 }
 
-/// A scene without its writer, which ends when nobody has it.
+/// A scene without its writer, which ends when nobody holds it.
 pub struct NamedScene {
     scene: Arc<Scene>,
     life: SceneLife,
 }
 
 impl NamedScene {
-    /// As it is found now.
+    /// Returns the scene as it is now.
     pub fn of(host: &SceneHost) -> NamedScene {
         NamedScene { scene: Arc::clone(&host.scene), life: host.life() }
     }
 }
 
 impl Watch {
-    /// The first frame is due at once.
+    /// Creates a stream whose first frame is due at once.
     pub fn new(
         registry: Arc<SceneRegistry>,
         caller: Caller,
@@ -108,7 +109,7 @@ impl Watch {
         }
     }
 
-    /// The haptic loops of the scene, ordered by number.
+    /// Returns the haptic loops of the scene, ordered by number.
     fn loops(&self) -> Vec<Arc<StreamMetrics>> {
         let Some(viewed) = &self.viewed else { return Vec::new() };
         let mut loops = self.registry.metrics().streams();
@@ -127,7 +128,7 @@ impl Watch {
         message.map(|message| WatchResponse { frame: self.n_frames, ..message })
     }
 
-    /// Makes the frame of now.
+    /// Composes the current frame.
     fn compose(&mut self) -> Result<(), Refused> {
         let now = now_ns();
         let hosts = self.registry.all();
@@ -139,14 +140,14 @@ impl Watch {
             (self.viewed, self.last_message) = (None, Some(last));
             return Ok(());
         };
-        // Another scene, or one that was made anew under the same id.
+        // The host may have another scene, or one that was created again under the same id.
         let viewed = self.viewed.take().filter(|v| Arc::ptr_eq(&v.scene, &host.scene));
         let viewed =
             self.viewed.insert(viewed.unwrap_or_else(|| ViewedScene::of(Arc::clone(&host.scene))));
         if self.options.has(WatchPart::Tissues) {
             let bytes = viewed.bytes_expected();
             if self.room.as_ref().is_none_or(|(reserved, _)| *reserved != bytes) {
-                // Given back first: a quota that holds either need not hold both.
+                // Given back first: a quota with room for either need not have room for both.
                 self.room = None;
                 let room = self.registry.reserve(&self.caller, Share::of_bytes(bytes))?;
                 self.room = Some((bytes, room));
@@ -170,7 +171,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The scene to look at: the one that was named, or the first of `hosts` that is this server's for sure.
+    /// Returns the scene to show: the named one, or the first of `hosts` that this server certainly owns.
     fn host(
         &mut self,
         hosts: &[Arc<SceneHost>],
@@ -178,7 +179,7 @@ impl Watch {
         match &self.options.scene_id {
             Some(id) => {
                 let found = self.registry.get(id);
-                // One that is not here any more knows where it went: others may have looked for it since.
+                // A scene that is no longer here knows its new owner, even if others have looked for it since.
                 if let (Err(SceneRegistryError::Unknown { .. }), Some(named)) =
                     (&found, &self.named)
                 {
@@ -226,7 +227,7 @@ impl Stream for Watch {
                 if let Err(gone) = watch.compose() {
                     return Poll::Ready(Some(Err(gone.into())));
                 }
-                // Frames that were due while nobody read are left out.
+                // Skips frames that were due while nobody read.
                 watch.due = (watch.due + watch.period).max(Instant::now());
                 watch.until.as_mut().reset(watch.due - ASKED_BEFORE);
             } else {

@@ -1,4 +1,4 @@
-//! WatchService: live views, and where they would have devices.
+//! WatchService: live views, and the device positions that viewers request.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl WatchService for Watches {
         let options = convert::watch::options(request.get_ref())?;
         let mut named = None;
         if let Some(id) = &options.scene_id {
-            // A scene that is not served any more can still be looked at.
+            // A scene that is not served any more can still be viewed.
             self.registry.open(id).await?;
             named = Some(NamedScene::of(&*self.registry.get(id)?));
         }

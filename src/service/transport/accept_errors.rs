@@ -1,4 +1,4 @@
-//! What an accept loop does while the system gives it no connection, as without free descriptors.
+//! Backoff of an accept loop while the system gives it no connection, for example without free descriptors.
 
 use std::{
     io,
@@ -8,29 +8,29 @@ use std::{
 use tokio::time::sleep;
 use tracing::warn;
 
-/// After the first error in a row, doubled after each further one.
+/// Pause after the first error in a row; doubles after each further one.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// From one line of the log to the next.
+/// Minimum interval of log lines.
 const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
-/// The errors of one accept loop.
+/// Errors of one accept loop.
 pub struct AcceptErrors {
-    /// What the connections are for.
+    /// Purpose of the connections, for the log.
     of: &'static str,
     pause: Duration,
-    /// Since the last line of the log.
+    /// Errors since the last log line.
     unlogged: u64,
     logged: Option<Instant>,
 }
 
 impl AcceptErrors {
-    /// None yet. `of`: what the connections are for.
+    /// Creates the state without errors. `of`: purpose of the connections.
     pub fn new(of: &'static str) -> AcceptErrors {
         AcceptErrors { of, pause: PAUSE_MIN, unlogged: 0, logged: None }
     }
 
-    /// A connection was accepted.
+    /// Records that a connection was accepted.
     pub fn clear(&mut self) {
         self.pause = PAUSE_MIN;
     }
@@ -44,7 +44,7 @@ impl AcceptErrors {
         sleep(pause).await;
     }
 
-    /// How long to wait, and the number of errors that a line of the log is due for.
+    /// Returns the pause, and the number of errors if a log line is due.
     fn note(&mut self, now: Instant) -> (Duration, Option<u64>) {
         let pause = self.pause;
         self.pause = (2 * pause).min(PAUSE_MAX);

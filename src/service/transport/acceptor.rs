@@ -1,7 +1,7 @@
-//! Where connections come in.
+//! Accepting of connections.
 //!
-//! Nothing is handed to HTTP/2 before its preface is there: a peer that connects and stays silent, or speaks
-//! something else, costs a socket for a bounded time and none of the connections that are allowed.
+//! Connections are passed to HTTP/2 only after their preface: a peer that connects and stays silent, or speaks another
+//! protocol, costs a socket for a bounded time and none of the allowed connections.
 
 use std::{
     collections::VecDeque,
@@ -35,15 +35,15 @@ use crate::service::{
     metrics::{Metrics, REFUSAL_REASONS},
 };
 
-/// What every HTTP/2 client sends first.
+/// First bytes of every HTTP/2 client.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Connections on their way to the transport.
+/// Maximum accepted connections that wait for the transport.
 const READY_MAX: usize = 16;
 
-/// Accepts connections.
+/// Acceptor of connections.
 pub struct Acceptor {
     preface_max: Duration,
-    /// Peers that may be silent at a time.
+    /// Maximum number of silent peers.
     silent_max: usize,
     table: Arc<ConnectionTable>,
     turns: NewcomerTurns,
@@ -51,7 +51,7 @@ pub struct Acceptor {
     metrics: Arc<Metrics>,
 }
 
-/// Why a peer was not let in.
+/// Reasons why a peer was refused.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
     #[error("it did not begin with HTTP/2's preface")]
@@ -69,7 +69,7 @@ enum Refusal {
 }
 
 impl Refusal {
-    /// As it is counted.
+    /// Returns the reason's name in the metrics.
     fn reason(&self) -> &'static str {
         match self {
             Refusal::NotHttp2 => "not_http2",
@@ -84,7 +84,7 @@ impl Refusal {
 }
 
 impl Acceptor {
-    /// Lets connections into `table`.
+    /// Creates an acceptor that admits connections to `table`.
     pub fn new(
         transport: &TransportSettings,
         table: &Arc<ConnectionTable>,
@@ -97,7 +97,7 @@ impl Acceptor {
         Acceptor { preface_max, silent_max, table, turns, access, metrics }
     }
 
-    /// Lets connections in until the receiver is dropped.
+    /// Accepts connections until the receiver is dropped.
     pub fn open(
         self,
         tcp: TcpListener,
@@ -114,8 +114,8 @@ impl Acceptor {
         unix: Option<UnixListener>,
         ready: mpsc::Sender<io::Result<Connection>>,
     ) {
-        // Those whose preface is awaited, oldest first. When there are too many, the oldest has to go: an
-        // honest client needs milliseconds.
+        // Peers whose preface is awaited, oldest first. If there are too many, the oldest is closed: an honest client
+        // needs milliseconds.
         let mut waiting: VecDeque<AbortHandle> = VecDeque::new();
         let mut errors = AcceptErrors::new("calls");
         loop {
@@ -132,7 +132,7 @@ impl Acceptor {
                 }
             };
             errors.clear();
-            // The system keeps the others: a crowd that comes and goes is taken in one by one.
+            // The system queues the others: a crowd that comes and goes is accepted one by one.
             self.turns.turn().await;
             waiting.retain(|task| !task.is_finished());
             if waiting.len() >= self.silent_max
@@ -145,7 +145,7 @@ impl Acceptor {
             let task = tokio::spawn(async move {
                 let greeted = timeout(acceptor.preface_max, acceptor.greet(accepted)).await;
                 match greeted.unwrap_or(Err(Refusal::Silent(acceptor.preface_max))) {
-                    // An error: the server is ending.
+                    // An error means that the server is ending.
                     Ok(connection) => drop(ready.send(Ok(connection)).await),
                     Err(refusal) => acceptor.refuse(&refusal),
                 }
@@ -156,16 +156,15 @@ impl Acceptor {
 
     async fn greet(&self, accepted: Accepted) -> Result<Connection, Refusal> {
         let address = match &accepted {
-            // An IPv4 peer of a socket for both is the same peer.
+            // An IPv4 peer of a dual-stack socket is the same peer.
             Accepted::Tcp(_, address) => Some(address.to_canonical()),
             Accepted::Unix(_) => None,
         };
         let mut wire: Box<dyn Wire> = match accepted {
             Accepted::Tcp(stream, _) => {
-                // On this end too: without it 11 to 32 % of the ticks were later than 1 ms, with it 0.03 to 0.4 %.
-                // TCP_QUICKACK and SO_BUSY_POLL are not set: they cost a call a read, or spin for a device that
-                // loopback does not have.
-                // Small frames both ways: waiting to fill a segment would cost 40 ms.
+                // Needed on this end too: without it 11 to 32 % of the ticks were later than 1 ms, with it 0.03 to
+                // 0.4 %. TCP_QUICKACK and SO_BUSY_POLL are not set: they cost a call a read, or spin for a device that
+                // loopback does not have. Frames are small both ways: waiting to fill a segment would cost 40 ms.
                 stream.set_nodelay(true)?;
                 match self.access.tls() {
                     Some(tls) => {
@@ -175,12 +174,12 @@ impl Acceptor {
                     None => Box::new(stream),
                 }
             }
-            // Not preferred to TCP: at 8 and 32 streams both take the same, at one TCP took 87 to 99 us and a Unix
+            // Not preferred to TCP: at 8 and 32 streams both take equally long, at one TCP took 87 to 99 us and a Unix
             // socket 141 to 157.
             Accepted::Unix(stream) => Box::new(stream),
         };
-        // Neither tonic nor hyper bounds how long a peer may be silent before its preface, and a slot among the
-        // connections is worth more than a socket.
+        // Neither tonic nor hyper bounds the silence of a peer before its preface, and a slot among the connections is
+        // worth more than a socket.
         let mut got = [0; PREFACE.len()];
         let mut n_got = 0;
         while n_got < got.len() {
@@ -190,7 +189,7 @@ impl Acceptor {
                 return Err(Refusal::NotHttp2);
             }
         }
-        // It would take the place of one that is there.
+        // It would replace an open connection.
         if wire.is_left() {
             return Err(Refusal::Left);
         }

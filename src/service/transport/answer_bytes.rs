@@ -1,9 +1,8 @@
-//! An answer's bytes, until the socket has taken them.
+//! Accounting of an answer's bytes until the socket has accepted them.
 //!
-//! HTTP/2 lets a client open a call and never read its answer, while it answers pings like any other. So bytes are
-//! followed to where they are dropped, which is when they have been written: that gives back their room
-//! (`host::answer_room`), and a connection whose bytes nobody takes for a while is closed
-//! (`connection_life`).
+//! HTTP/2 lets a client open a call and never read its answer, while it still answers pings. So bytes are tracked until
+//! they are dropped, which happens after they have been written: that releases their memory budget
+//! (`host::answer_room`), and a connection whose bytes are not read for a while is closed (`connection_life`).
 
 use std::{
     pin::Pin,
@@ -18,21 +17,22 @@ use tonic::{Status, body::Body};
 use super::connection_life::AnswerProgress;
 use crate::service::host::answer_room::TakenRoom;
 
-/// One answer's messages; they hold `room` until the last byte is gone.
+/// Messages of one answer, which hold `room` until the last byte is dropped.
 pub struct AnswerBytes {
     inner: Body,
-    /// Of the last message, what has not been handed on.
+    /// Rest of the last message that was not passed on yet.
     rest: Bytes,
     progress: Arc<AnswerProgress>,
     room: Arc<TakenRoom>,
-    /// The answer is one message: once that is there, no more room is needed than it takes.
+    /// True if the answer is one message: once it is made, only its own size is held.
     is_one: bool,
 }
 
-/// A slow client is one that takes less than this in `transport.unread_max`, whatever a message has.
+/// Size of a piece: a client counts as slow if it reads less than this in `transport.unread_max`, whatever the size of
+/// a message.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Bytes on their way.
+/// Bytes in flight.
 struct WaitingBytes {
     bytes: Bytes,
     progress: Arc<AnswerProgress>,
@@ -40,7 +40,7 @@ struct WaitingBytes {
 }
 
 impl AnswerBytes {
-    /// The same messages.
+    /// Wraps the messages of an answer.
     pub fn of(inner: Body, progress: Arc<AnswerProgress>, room: TakenRoom, is_one: bool) -> Body {
         let room = Arc::new(room);
         Body::new(AnswerBytes { inner, rest: Bytes::new(), progress, room, is_one })

@@ -1,4 +1,4 @@
-//! Where calls that may take longer than a tick are answered: threads of lower priority than those of ticks.
+//! Threads of lower priority than those of ticks, for calls that may take longer than a tick.
 
 use std::{future::Future, io};
 
@@ -19,27 +19,27 @@ use crate::{
     service::catch_panic::{CatchPanicBody, Panicked, catch_panic_future},
 };
 
-/// Runs calls that decode, compute, encode or free more than a tick does: 420 kB take a millisecond to decode, in which
-/// a thread of ticks would read no other connection.
+/// Runs calls that decode, compute, encode or free more than a tick does: 420 kB take a millisecond to decode, during
+/// which a thread of ticks would read no other connection.
 pub struct Background {
-    /// `None` once it has ended.
-    // Beside these threads, a thread of ticks was busy for 1.2 ms in each frame with decoding 420 kB. With them, and
-    // with their lower priority, p99 of a round trip while all deforms went from 3.1 to 3.2 ms to 1.7 to 2.3 ms.
-    // Shorter slices of the scheduler for the threads of ticks (`sched_setattr`) gave a tenth of that.
+    /// Runtime of the threads; `None` once it has ended.
+    // Without these threads, a thread of ticks was busy for 1.2 ms in each frame with decoding 420 kB. With them, and
+    // with their lower priority, p99 of a round trip while all deform went from 3.1 to 3.2 ms to 1.7 to 2.3 ms. Shorter
+    // slices of the scheduler for the threads of ticks (`sched_setattr`) gained a tenth of that.
     runtime: Option<Runtime>,
 }
 
-/// Parts of an answer that wait until the transport takes them.
+/// Maximum parts of an answer that wait for the transport.
 // More would be memory for a client that does not read; the transport has a window of its own.
 const FRAMES_WAITING_MAX: usize = 1;
 
 type AnswerFrame = Result<Frame<Bytes>, Status>;
 
 impl Background {
-    /// Starts as many threads, 0 for one a core.
+    /// Starts this many threads, 0 for one a core.
     ///
     /// # Errors
-    /// When the system has none.
+    /// Returns an error if the system has no threads left.
     pub fn start(threads: usize) -> io::Result<Background> {
         let mut runtime = Builder::new_multi_thread();
         if threads > 0 {
@@ -49,7 +49,7 @@ impl Background {
         Ok(Background { runtime: Some(runtime.build()?) })
     }
 
-    /// Runs a handler to its end, unless nobody waits for that any more; survives it.
+    /// Runs a handler to its end, unless the returned future is dropped; catches panics.
     pub async fn run<T: Send + 'static>(
         &self,
         handler: impl Future<Output = T> + Send + 'static,
@@ -59,7 +59,7 @@ impl Background {
         task.join_next().await.and_then(Result::ok).unwrap_or(Err(Panicked))
     }
 
-    /// Makes an answer's messages, unless nobody waits for them any more; survives them.
+    /// Produces an answer's messages, unless the returned body is dropped; catches panics.
     pub fn body(&self, answer: Body) -> Body {
         if answer.is_end_stream() {
             return answer;
@@ -68,7 +68,7 @@ impl Background {
         let mut task = JoinSet::new();
         self.spawn(&mut task, hand_over(CatchPanicBody::of(answer), sender));
         Body::new(StreamBody::new(ReceiverStream::new(frames).map(move |frame| {
-            // Goes with the frames.
+            // Dropped with the frames.
             let _ = &task;
             frame
         })))
@@ -84,7 +84,7 @@ impl Background {
     }
 }
 
-/// To the last frame: asked for more, tonic would take the next request of a stream that it has refused.
+/// Sends all frames up to the last: if polled again, tonic would take the next request of a stream that it has refused.
 async fn hand_over(mut answer: Body, to: Sender<AnswerFrame>) {
     while let Some(frame) = answer.frame().await {
         let is_last = frame.as_ref().map_or(true, Frame::is_trailers);
@@ -96,12 +96,12 @@ async fn hand_over(mut answer: Body, to: Sender<AnswerFrame>) {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // Waiting for its work is for those to do whose calls it is.
+        // The callers of its work wait for it themselves.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
 
-/// Lowers the priority of this thread, so that threads of ticks run before it where cores are short.
+/// Lowers the priority of this thread, so that threads of ticks run before it if cores are short.
 pub fn lower_priority() {
     if let Err(e) = thread_priority::lower_own() {
         warn!("a thread keeps the priority of ticks: {e}");
@@ -141,7 +141,7 @@ mod tests {
         let child = async { spawn_blocking(own_steps_down).await };
         let of_child = background.run(child).await.expect("no panic");
         for there in [there.expect("no panic"), of_child.expect("no panic")] {
-            // Linux's lowest is 19, whatever is asked for.
+            // Linux's lowest priority is 19, whatever is requested.
             assert_eq!(there, (own + STEPS_DOWN).min(19), "lower than {own}");
         }
         assert_eq!(own_steps_down(), own, "this thread is as it was");
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(background.run(async { 7 }).await.expect("no panic"), 7);
     }
 
-    /// Tonic takes a stream's next request when it is asked for more than its refusal.
+    /// Tonic takes a stream's next request if it is polled after its refusal.
     #[tokio::test]
     async fn nothing_is_asked_for_after_the_last_frame() {
         let background = background();
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// A client that goes takes its work along, however long that would wait.
+    /// A disconnected client cancels its work, however long that would wait.
     #[tokio::test]
     async fn what_nobody_waits_for_is_given_up() {
         let background = background();

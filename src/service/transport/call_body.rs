@@ -1,4 +1,4 @@
-//! A call's answer on its way to the client, and the call's end in the log.
+//! Body of a call's answer, which logs the call's end.
 
 use std::{
     pin::Pin,
@@ -17,23 +17,23 @@ use crate::service::{
     access::revocation::RevocationWatch, catch_panic::last_frame, metrics::code_name,
 };
 
-/// An answer that ends when the key that it was asked with is revoked.
+/// Body of an answer that ends when the key of its call is revoked.
 pub struct CallBody {
-    /// `None` once it has ended.
+    /// Messages of the answer; `None` once it has ended.
     inner: Option<Body>,
-    /// `None` for anybody.
+    /// Watch of the call's key; `None` for callers without a key.
     watch: Option<RevocationWatch>,
-    /// Of the call; lasts as long as its answer.
+    /// Span of the call; lasts as long as its answer.
     span: Span,
     started: Instant,
-    /// How it ended, once the client can know.
+    /// Final code, once the client can know it.
     code: Option<Code>,
-    /// Whatever the call has still to do is not done when nobody takes its answer.
+    /// Ends the call when nobody reads its answer, so that no further work is done.
     _ended: EndedOnDrop,
 }
 
 impl CallBody {
-    /// The same answer to a call that began at `started` and has the current span.
+    /// Wraps the answer to a call that began at `started` and has the current span.
     pub fn of(
         answer: Response<Body>,
         watch: Option<RevocationWatch>,
@@ -50,7 +50,7 @@ impl CallBody {
     fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let Some(body) = &mut self.inner else { return Poll::Ready(None) };
         let Some(watch) = &self.watch else { return Pin::new(body).poll_frame(cx) };
-        // A stream that always has a next message is to end too.
+        // Checked first, so that a stream that always has a next message ends too.
         let denied = match watch.denied() {
             Some(denied) => denied,
             None => match (Pin::new(body).poll_frame(cx), watch.poll_denied(cx)) {

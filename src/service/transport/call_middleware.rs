@@ -1,4 +1,4 @@
-//! What happens to every call before and after its handler, and on which threads.
+//! Processing of every call before and after its handler, and its choice of threads.
 
 use std::{
     convert::Infallible,
@@ -36,16 +36,16 @@ use crate::{
     },
 };
 
-/// Puts [`CallMiddleware`] around all services.
+/// Layer that puts [`CallMiddleware`] around all services.
 #[derive(Clone)]
 pub struct CallLayer {
-    /// Where calls are counted.
+    /// Counts of calls.
     pub metrics: Arc<Metrics>,
-    /// Who may call.
+    /// Access rules.
     pub access: Arc<Access>,
-    /// Where calls run that ticks are not to wait for.
+    /// Threads for calls that must not delay ticks.
     pub background: Arc<Background>,
-    /// Where large answers have their bytes.
+    /// Memory budgets of large answers.
     pub rooms: Arc<AnswerRooms>,
 }
 
@@ -57,7 +57,7 @@ impl<S> Layer<S> for CallLayer {
     }
 }
 
-/// Lets in who may call, counts and logs each call, and keeps a handler's panic to it, which is answered INTERNAL.
+/// Checks access, counts and logs each call, and confines a handler's panic to its call, which is answered INTERNAL.
 #[derive(Clone)]
 pub struct CallMiddleware<S> {
     inner: S,
@@ -94,8 +94,8 @@ where
             Ok(caller) => caller,
             Err(denied) => return refused(denied, name, &request, &metrics),
         };
-        // The scene is filled in where it is found: a stream's first message names it; how many tools a haptic loop
-        // renders with its first answer. The code is at the end.
+        // Empty fields are recorded later: the scene once the handler knows it, because a stream's first message names
+        // it; the number of a haptic loop's rendered tools with its first answer; the code at the end.
         let key = caller.name();
         let (scene, rendered, code) = (Empty, Empty, Empty);
         let span = info_span!("call", method = name, key, scene, rendered, code);
@@ -104,14 +104,14 @@ where
         let deadline = CallDeadline::of(request.headers());
         request.extensions_mut().insert(caller.clone());
         request.extensions_mut().insert(deadline.clone());
-        // The handler finds its caller there: tonic hands a request's extensions on.
+        // The handler finds its caller in the extensions, which tonic passes on.
         let answering = self.inner.call(request);
         let counted = Arc::clone(&metrics);
         let ended = EndedOnDrop(deadline.clone());
         let answering = async move {
             let started = Instant::now();
             let answered = async {
-                // Before anything of the request is decoded.
+                // Taken before any part of the request is decoded.
                 let room = match answers.bytes() {
                     0 => TakenRoom::none(),
                     bytes => rooms.take(&caller, bytes).await,
@@ -145,7 +145,7 @@ where
     }
 }
 
-/// Counted under the method's name too: guesses at keys show as a rate.
+/// Refuses a call, counted under the method's name too: guesses at keys show as a rate.
 fn refused(
     denied: Denied,
     name: &'static str,
@@ -161,23 +161,23 @@ fn refused(
     Box::pin(ready(Ok(status.into_http())))
 }
 
-/// A method, what its callers must be, and where it is answered.
+/// A method, the role that it requires, and the threads that answer it.
 struct Method {
     name: &'static str,
-    /// `None`: no key is needed.
+    /// Required role; `None`: no key is needed.
     needs: Option<Role>,
     runs: Runs,
     answers: Answers,
 }
 
-/// What an answer may take of its key's room, with the work that makes it and the request that asks for it.
+/// Share of its key's memory budget that an answer may take, including the work that makes it and its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answers {
-    /// Nothing worth counting, or an answer to each of many requests.
+    /// Negligible, or an answer to each of many requests.
     Small,
-    /// One message, and so many bytes until it is made.
+    /// A single message, with the bytes that it takes until it is made.
     Message(usize),
-    /// Many messages, of which as many are on their way at a time as bytes say.
+    /// Many messages, with the bytes of those that are in flight at a time.
     Messages(usize),
 }
 
@@ -192,18 +192,18 @@ impl Answers {
     }
 }
 
-/// What a request takes at most as it comes, and its answer as it goes: what gRPC clients take.
+/// Maximum bytes of a query's request on arrival and of its answer, as gRPC clients accept it.
 const QUERY_BYTES: usize = (2 << 20) + (4 << 20);
-/// All scenes of a server, described.
+/// Bytes of the descriptions of all scenes of a server.
 const LIST_BYTES: usize = 4 << 20;
-/// Four chunks: one made, one before the transport, one in it and one being made.
+/// Four chunks: one finished, one before the transport, one in it and one being made.
 const EXPORT_BYTES: usize = 4 * (320 << 10);
-/// Four pieces, as of an export.
+/// Four parts, as in [`EXPORT_BYTES`].
 const WATCH_BYTES: usize = 4 * (256 << 10);
-/// As many contacts as one answer gives, and chunks of them.
+/// Bytes of the maximum number of contacts in one answer, and of chunks of them.
 const COLLISION_BYTES: usize = 16 << 20;
 
-/// Of a call that was let in, on the connection that it came by.
+/// Returns the progress of an admitted call's answer on its connection.
 fn connection_progress(request: &Request<Body>, has_key: bool) -> Arc<AnswerProgress> {
     match request.extensions().get::<Arc<ConnectionLife>>() {
         Some(life) => {
@@ -217,29 +217,29 @@ fn connection_progress(request: &Request<Body>, has_key: bool) -> Arc<AnswerProg
     }
 }
 
-/// On which threads a call is decoded, answered and encoded.
-// Whole calls, not handlers: tonic decodes a unary message before it asks the handler. Beside a client that calls
-// every 10 ms, ticks of a probe at 1 kHz were later than 1 ms in 5.6 to 6.6 % with cuts of 1 MB and in 16 to 17 %
-// with exports of 70 k triangles; with the calls in the background in 1.5 to 2.0 % and 4.4 to 4.9 %. Such a call
-// takes some tenths of a millisecond longer for it.
+/// Threads on which a call is decoded, answered and encoded.
+// Applies to whole calls, not handlers: tonic decodes a unary message before it calls the handler. Beside a client that
+// calls every 10 ms, ticks of a probe at 1 kHz were later than 1 ms in 5.6 to 6.6 % with cuts of 1 MB and in 16 to 17 %
+// with exports of 70 k triangles; with the calls in the background in 1.5 to 2.0 % and 4.4 to 4.9 %. Such a call then
+// takes some tenths of a millisecond longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runs {
-    /// On one that takes bytes in and computes ticks: what never takes longer than a tick.
+    /// A thread that reads bytes and computes ticks: for calls that never take longer than a tick.
     WhereItArrives,
-    /// On one that ticks do not wait for: what may decode, compute, encode or free more.
+    /// A thread that ticks do not wait for: for calls that may decode, compute, encode or free more.
     InBackground,
 }
 
 use Runs::{InBackground, WhereItArrives};
 
-/// What reflection is asked by, and what does not exist.
+/// Reflection, and unknown methods.
 const OTHER: Method =
     Method { name: "other", needs: Some(Role::ReadOnly), runs: WhereItArrives, answers: Small };
 
-/// The one method that answers several changes.
+/// The only method that answers several changes.
 const DEFORM: &str = "SceneService/Deform";
 
-/// The methods there are; a client cannot make up others to be counted.
+/// Known methods; a client cannot add others to the counts.
 const METHODS: [Method; 22] = {
     const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
         Method { name, needs, runs, answers: Small }
@@ -277,16 +277,16 @@ const METHODS: [Method; 22] = {
 
 fn method(path: &str) -> &'static Method {
     let is = |m: &&Method| path.strip_suffix(m.name).is_some_and(|package| package.ends_with('.'));
-    // One comparison of text for each method, once a call; a stream of ticks is one call.
+    // A text comparison for each method, once a call; a stream of ticks is one call.
     METHODS.iter().find(is).unwrap_or(&OTHER)
 }
 
-/// The code of an answer that ends with its head; of one that goes on, OK so far.
+/// Returns the code of an answer that ends with its head; OK for one that continues.
 fn code_of(answer: &Response<Body>) -> Code {
     Status::from_header_map(answer.headers()).map_or(Code::Ok, |status| status.code())
 }
 
-/// HapticService with a limit of its own for the messages of Track, which are small.
+/// HapticService with a separate limit for the messages of Track, which are small.
 #[derive(Clone)]
 pub struct HapticRoutes {
     track: HapticServiceServer<Haptics>,
@@ -294,7 +294,7 @@ pub struct HapticRoutes {
 }
 
 impl HapticRoutes {
-    /// Both limits as configured.
+    /// Creates the routes with both configured limits.
     pub fn new(haptics: Haptics, transport: &TransportSettings) -> HapticRoutes {
         let haptics = Arc::new(haptics);
         let limited = |bytes| {
@@ -328,8 +328,8 @@ impl Service<Request<Body>> for HapticRoutes {
     }
 }
 
-/// Requests whose reset is an error. tonic tells of a CANCELLED one as of one that ended, and a loop that ends gives up its
-/// session, while that of one that broke off waits for its client.
+/// Turns a stream's reset into an error. tonic treats CANCELLED as a regular end; but a loop that ends gives up its
+/// session, while the session of a loop that broke off waits for its client.
 fn with_resets_told(requests: Body) -> Body {
     Body::new(requests.map_err(|status| match status.code() {
         Code::Cancelled => Status::unavailable("the client has reset the stream"),
@@ -354,7 +354,7 @@ mod tests {
         thread::current().name() == Some("background")
     }
 
-    /// A handler and its answer's messages tell the thread that they run on.
+    /// A handler and its answer's messages report the thread that they run on.
     #[tokio::test]
     async fn what_ticks_are_not_to_wait_for_runs_in_the_background() {
         let layer = CallLayer {

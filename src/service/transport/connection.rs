@@ -1,4 +1,4 @@
-//! One client's connection: its bytes, watched on their way.
+//! Connection of one client, which observes its bytes.
 
 use std::{
     io,
@@ -19,9 +19,10 @@ use super::{
     header_block::HeaderBlock, newcomer_turns::HeldBytes,
 };
 
-/// Bytes both ways, over whatever carries them.
+/// Byte stream in both directions, over any transport.
 pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {
-    /// Whether the peer sends no more than what is here already: it has closed its half, or gone. Asks the system nothing.
+    /// Returns true if the peer sends no more bytes than those already received: it has closed its half, or is gone. No
+    /// system call.
     fn is_left(&self) -> bool;
 }
 
@@ -44,26 +45,26 @@ impl Wire for TlsStream<TcpStream> {
     }
 }
 
-/// As far as is known now.
+/// Returns the state as far as it is known now.
 fn is_closed(readiness: impl Future<Output = io::Result<Ready>>) -> bool {
     let known = pin!(readiness).poll(&mut Context::from_waker(Waker::noop()));
     matches!(known, Poll::Ready(Ok(ready)) if ready.is_read_closed())
 }
 
-/// A client that has begun to speak HTTP/2; counted while it lasts.
+/// A client that has begun to speak HTTP/2; counted while the connection exists.
 pub struct Connection {
     wire: Box<dyn Wire>,
-    /// What of the preface has not been read again.
+    /// Part of the preface that has not been read again.
     ahead: &'static [u8],
     headers: HeaderBlock,
     turn: FrameTurn,
-    /// Until a call is let in.
+    /// Bytes held back until a call is let in.
     held: HeldBytes,
     place: ConnectionPlace,
 }
 
 impl Connection {
-    /// What goes on after `ahead`, which has been read from `wire` already.
+    /// Continues `wire` after `ahead`, which has already been read from it.
     pub fn new(wire: Box<dyn Wire>, ahead: &'static [u8], place: ConnectionPlace) -> Connection {
         let (headers, turn, held) = Default::default();
         Connection { wire, ahead, headers, turn, held, place }
@@ -105,8 +106,8 @@ impl AsyncRead for Connection {
         if is_let_in && !this.held.are_there() {
             ready!(this.turn.poll_read(Pin::new(&mut this.wire), cx, buf))?;
         } else {
-            // Nobody waits for an answer: it is read no further, and needs no turn. Peers that come and go at once,
-            // thousands of times a second, would else keep others from theirs.
+            // Nobody waits for an answer: the connection is read no further, and needs no turn. Otherwise peers that
+            // come and go at once, thousands of times a second, would keep others from their turns.
             if !is_let_in && this.wire.is_left() {
                 return Poll::Ready(Ok(()));
             }
@@ -117,7 +118,7 @@ impl AsyncRead for Connection {
         let bytes = &buf.filled()[before..];
         this.headers.feed(bytes);
         this.turn.note(bytes.len(), this.headers.frames() - frames);
-        // Told when it changes only: most calls begin and end their headers in one read.
+        // Recorded only on changes: most calls begin and end their headers in one read.
         if this.headers.open() != open {
             this.place.life.note_headers(this.headers.open().is_some());
         }
@@ -156,7 +157,7 @@ impl AsyncWrite for Connection {
 }
 
 impl Connected for Connection {
-    /// Each call finds its connection's among its extensions.
+    /// Each call finds its connection's state in its extensions.
     type ConnectInfo = Arc<ConnectionLife>;
 
     fn connect_info(&self) -> Arc<ConnectionLife> {
@@ -185,7 +186,7 @@ mod tests {
         let metrics = Arc::new(Metrics::new(Duration::from_millis(1)));
         let table = Arc::new(ConnectionTable::new(&TransportSettings::default(), &metrics));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        // Let in: not, before it sent, or while what it sent waits for a turn.
+        // State: not let in, let in before it sends, or let in while its bytes wait for a turn.
         for (is_let_in, is_held) in [(false, false), (true, false), (true, true)] {
             let address = listener.local_addr().expect("bound");
             let mut client = TcpStream::connect(address).await.expect("it listens");
@@ -195,7 +196,7 @@ mod tests {
             assert!(!connection.wire.is_left());
             client.write_all(b"some bytes").await.expect("open");
             if is_held {
-                // Its own turn is in seconds.
+                // The connection's own turn is seconds away.
                 for _ in 0..20_000 {
                     connection.place.turns().take();
                 }

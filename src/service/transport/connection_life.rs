@@ -1,4 +1,4 @@
-//! What a connection has done, and whether it may go on; shared by its bytes, its calls and the table of all.
+//! State of a connection and reasons to close it; shared by its byte stream, its calls and the table of connections.
 
 use std::{
     io,
@@ -15,46 +15,46 @@ use parking_lot::Mutex;
 
 use crate::service::clock::now_ns;
 
-/// One connection's.
+/// State of one connection.
 #[derive(Debug)]
 pub struct ConnectionLife {
     opened_ns: u64,
-    /// A call of it was let in.
+    /// True once one of its calls was let in.
     authorised: AtomicBool,
-    /// Calls of it that were not.
+    /// Number of its refused calls.
     refused: AtomicU32,
-    /// How often it was read before one was let in.
+    /// Number of reads before a call was let in.
     turns: AtomicU32,
-    /// When the headers began that have not ended; 0: none have.
+    /// Begin of the headers that have not ended; 0: none are open.
     headers_since_ns: AtomicU64,
-    /// When the socket took no more bytes; 0: it does.
+    /// Time since which the socket accepts no bytes; 0: it does.
     full_since_ns: AtomicU64,
-    /// Of its calls, those that are over too until the next one begins.
+    /// Answers of its calls, including finished ones until the next call begins.
     answers: Mutex<Vec<Weak<AnswerProgress>>>,
     closed: AtomicBool,
     reader: AtomicWaker,
     writer: AtomicWaker,
 }
 
-/// What of one answer is on its way to the client.
+/// Bytes of one answer in flight to the client.
 #[derive(Debug, Default)]
 pub struct AnswerProgress {
-    /// Bytes that the socket has not taken.
+    /// Bytes that the socket has not accepted.
     waiting: AtomicU64,
-    /// When it took some last, or began to wait.
+    /// Time of the last accepted bytes, or of the begin of the wait.
     since_ns: AtomicU64,
 }
 
-/// Calls that may be refused before one is let in. Who has the wrong key tries again a few times.
+/// Maximum refused calls before one is let in. A client with a wrong key retries a few times.
 const REFUSED_MAX: u32 = 16;
 
-/// Times that a client is read until its first call is there.
+/// Number of reads until a client's first call has arrived.
 const TURNS_TO_CALL: u32 = 2;
 
-/// How long a connection may be in some ways.
+/// Maximum times that a connection may be in certain states.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Without a call that was let in.
+    /// Without an admitted call.
     pub first_call: Duration,
     /// With headers that have not ended.
     pub headers: Duration,
@@ -62,23 +62,23 @@ pub struct Patience {
     pub unread: Duration,
 }
 
-/// Why a connection was closed that had been let in; in the order of the metrics' `CLOSE_REASONS`.
+/// Reasons why an admitted connection was closed; in the order of the metrics' `CLOSE_REASONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overdue {
-    /// No call of it was let in.
+    /// No call was let in.
     NoCall,
-    /// Headers that did not end.
+    /// Headers did not end.
     Headers,
-    /// Answers that were not read.
+    /// Answers were not read.
     Unread,
-    /// Without a call that was let in, it made room for another.
+    /// Without an admitted call, it gave way to another connection.
     MadeRoom,
-    /// Call after call of it was refused, and none was let in.
+    /// Many calls were refused, and none was let in.
     Refused,
 }
 
 impl ConnectionLife {
-    /// Of a connection that begins now.
+    /// Creates the state of a connection that begins now.
     pub fn begin() -> ConnectionLife {
         ConnectionLife {
             opened_ns: now_ns(),
@@ -94,49 +94,49 @@ impl ConnectionLife {
         }
     }
 
-    /// A call was let in.
+    /// Records that a call was let in.
     pub fn note_authorised(&self) {
         self.authorised.store(true, Relaxed);
     }
 
-    /// Whether a call ever was.
+    /// Returns true if a call was ever let in.
     pub fn is_authorised(&self) -> bool {
         self.authorised.load(Relaxed)
     }
 
-    /// A call was refused for its key.
+    /// Records that a call was refused for its key.
     pub fn note_refused(&self) {
         self.refused.fetch_add(1, Relaxed);
     }
 
-    /// Whether one ever was.
+    /// Returns true if a call was ever refused.
     pub fn is_refused(&self) -> bool {
         self.refused.load(Relaxed) > 0
     }
 
-    /// It was read, and no call of it has been let in yet.
+    /// Records a read before a call was let in.
     pub fn note_turn(&self) {
         self.turns.fetch_add(1, Relaxed);
     }
 
-    /// Whether a client would have made its call by now.
+    /// Returns true if a client would have made its call by now.
     pub fn was_heard(&self) -> bool {
         self.turns.load(Relaxed) >= TURNS_TO_CALL
     }
 
-    /// Headers have begun, or ended.
+    /// Records that headers have begun, or ended.
     pub fn note_headers(&self, open: bool) {
         self.headers_since_ns.store(if open { now_ns() } else { 0 }, Relaxed);
     }
 
-    /// The socket takes bytes, or does not.
+    /// Records that the socket accepts no bytes, or accepts them again.
     pub fn note_full(&self, full: bool) {
         if full != (self.full_since_ns.load(Relaxed) != 0) {
             self.full_since_ns.store(if full { now_ns() } else { 0 }, Relaxed);
         }
     }
 
-    /// For the answer of a new call.
+    /// Registers the answer of a new call.
     pub fn answer_begins(&self) -> Arc<AnswerProgress> {
         let progress = Arc::default();
         let mut answers = self.answers.lock();
@@ -145,7 +145,7 @@ impl ConnectionLife {
         progress
     }
 
-    /// Why it is to be closed, at `now_ns`.
+    /// Returns the reason to close the connection, at `now_ns`.
     pub fn overdue(&self, now_ns: u64, patience: &Patience) -> Option<Overdue> {
         let longer = |since_ns: u64, than: Duration| {
             since_ns != 0 && u128::from(now_ns.saturating_sub(since_ns)) > than.as_nanos()
@@ -169,26 +169,26 @@ impl ConnectionLife {
         }
     }
 
-    /// Ends it: its bytes fail from now on.
+    /// Closes the connection: reads and writes fail from now on.
     pub fn close(&self) {
         self.closed.store(true, Relaxed);
         self.reader.wake();
         self.writer.wake();
     }
 
-    /// Whether bytes may still be read; wakes `waker` when that ends.
+    /// Checks that bytes may still be read; wakes `waker` when the connection is closed.
     ///
     /// # Errors
-    /// When it was closed.
+    /// Returns an error if the connection was closed.
     pub fn check_reader(&self, waker: &Waker) -> io::Result<()> {
         self.reader.register(waker);
         self.check()
     }
 
-    /// The same for who writes.
+    /// As [`ConnectionLife::check_reader`], for the writer.
     ///
     /// # Errors
-    /// When it was closed.
+    /// Returns an error if the connection was closed.
     pub fn check_writer(&self, waker: &Waker) -> io::Result<()> {
         self.writer.register(waker);
         self.check()
@@ -204,13 +204,13 @@ impl ConnectionLife {
 }
 
 impl AnswerProgress {
-    /// So many bytes are on their way.
+    /// Records bytes in flight.
     pub fn begin(&self, bytes: usize) {
         self.since_ns.store(now_ns().max(1), Relaxed);
         self.waiting.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// So many were taken.
+    /// Records bytes that were accepted.
     pub fn end(&self, bytes: usize) {
         self.waiting.fetch_sub(bytes as u64, Relaxed);
         self.since_ns.store(now_ns().max(1), Relaxed);

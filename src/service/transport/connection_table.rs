@@ -1,7 +1,7 @@
-//! All connections: how many there may be, of one address too, and which are closed.
+//! Table of all connections: limits of their number, in total and per address, and closing of overdue ones.
 //!
-//! A connection costs its peer nothing until it makes a call that is let in. So those that have made none give way
-//! when there is no room, and are closed after a time: 256 of them lock nobody out, from one address or from many.
+//! A connection costs its peer nothing until one of its calls is let in. So connections without such a call give way if
+//! the table is full, and are closed after a time: 256 of them lock nobody out, from one address or from many.
 
 use std::{
     collections::BTreeMap,
@@ -21,12 +21,12 @@ use super::{
 use crate::config::TransportSettings;
 use crate::service::{clock::now_ns, metrics::Metrics};
 
-/// The connections of a server.
+/// Connections of a server.
 pub struct ConnectionTable {
     connections_max: usize,
     per_address_max: usize,
     patience: Patience,
-    /// Of those without a call that was let in.
+    /// Turns of the connections without an admitted call.
     turns: NewcomerTurns,
     open: Mutex<OpenConnections>,
     metrics: Arc<Metrics>,
@@ -35,41 +35,41 @@ pub struct ConnectionTable {
 #[derive(Default)]
 struct OpenConnections {
     last_number: u64,
-    /// By number, so oldest first.
+    /// Connections by number, so the oldest first.
     all: BTreeMap<u64, OpenConnection>,
 }
 
 struct OpenConnection {
-    /// `None`: a Unix socket's.
+    /// Address of the peer; `None`: a Unix socket.
     address: Option<IpAddr>,
     life: Arc<ConnectionLife>,
 }
 
-/// A connection's place in the table; given back when dropped.
+/// Entry of a connection in the table; removed when dropped.
 pub struct ConnectionPlace {
     table: Arc<ConnectionTable>,
     number: u64,
-    /// What it is closed by.
+    /// State of the connection, through which it is closed.
     pub life: Arc<ConnectionLife>,
 }
 
-/// There is no room, and no connection that gives way.
+/// The table is full, and no connection gives way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRoom {
-    /// Of all.
+    /// Limit of all connections.
     #[error("there are {0} connections already, the limit")]
     Server(usize),
-    /// Of its address.
+    /// Limit of the connections of an address.
     #[error("there are {0} connections of its address already, the limit")]
     Address(usize),
 }
 
-/// How often all are looked through, at most.
+/// Longest interval of checks for overdue connections.
 const WATCH_INTERVAL_MAX: Duration = Duration::from_secs(1);
 const WATCH_INTERVAL_MIN: Duration = Duration::from_millis(10);
 
 impl ConnectionTable {
-    /// None yet.
+    /// Creates an empty table.
     pub fn new(transport: &TransportSettings, metrics: &Arc<Metrics>) -> ConnectionTable {
         ConnectionTable {
             connections_max: transport.connections_max,
@@ -85,10 +85,10 @@ impl ConnectionTable {
         }
     }
 
-    /// Lets a connection in; one without a call that was let in may have to go for it.
+    /// Admits a connection; a connection without an admitted call may be closed for it.
     ///
     /// # Errors
-    /// When there is no room.
+    /// Returns an error if the table is full and no connection gives way.
     pub fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Result<ConnectionPlace, NoRoom> {
         let mut open = self.open.lock();
         let of_address = |c: &&OpenConnection| c.address == address;
@@ -109,7 +109,7 @@ impl ConnectionTable {
         Ok(ConnectionPlace { table: Arc::clone(self), number, life })
     }
 
-    /// Closes connections that are overdue. Never ends.
+    /// Closes overdue connections. Never ends.
     pub async fn watch(&self) {
         let Patience { first_call, headers, unread } = self.patience;
         let shortest = first_call.min(headers).min(unread) / 4;
@@ -133,7 +133,7 @@ impl ConnectionTable {
     }
 
     fn close(&self, open: &mut OpenConnections, number: u64, why: Overdue) {
-        // Its place is free at once, whenever its task notices.
+        // The entry is free at once, before the connection's task notices.
         let Some(closed) = open.all.remove(&number) else { return };
         debug!(address = ?closed.address, "a connection was closed: {why:?}");
         closed.life.close();
@@ -143,8 +143,8 @@ impl ConnectionTable {
 }
 
 impl OpenConnections {
-    /// The number of the first that is `wanted` and has no call that was let in; of one whose call was refused, if there is
-    /// one, or that was read and made none: who has just come has not had its turn yet.
+    /// Returns the number of the first `wanted` connection without an admitted call; preferably one whose call was
+    /// refused, else one that was read and made no call: a connection that has just come has not had its turn yet.
     fn oldest_silent(&self, wanted: impl Fn(&OpenConnection) -> bool) -> Option<u64> {
         let silent = |(_, c): &(&u64, &OpenConnection)| !c.life.is_authorised() && wanted(c);
         let silent = || self.all.iter().filter(silent);
@@ -153,7 +153,8 @@ impl OpenConnections {
         refused.or_else(heard).or_else(|| silent().next()).map(|(number, _)| *number)
     }
 
-    /// The address with the most of them: who comes from another one, and has not called yet, stays.
+    /// Returns the address with the most connections without an admitted call: a client from another address that has
+    /// not called yet stays.
     fn most_silent_address(&self) -> Option<Option<IpAddr>> {
         let mut counts = BTreeMap::new();
         for connection in self.all.values().filter(|c| !c.life.is_authorised()) {
@@ -164,7 +165,7 @@ impl OpenConnections {
 }
 
 impl ConnectionPlace {
-    /// Those that it shares with all that have no call that was let in.
+    /// Turns that it shares with all connections without an admitted call.
     pub(super) fn turns(&self) -> &NewcomerTurns {
         &self.table.turns
     }
@@ -209,17 +210,17 @@ mod tests {
         let early = admit(1);
         let crowd = [2, 2, 2, 2].map(admit);
         let other = admit(3);
-        // The address is full: its own oldest goes.
+        // The address is full: its own oldest connection is closed.
         let fifth = admit(2);
         assert!(is_closed(&crowd[0]) && !is_closed(&early));
-        // The server is full: the oldest of the crowd goes, not the oldest of all.
+        // The server is full: the oldest of the crowd is closed, not the oldest of all.
         let late = admit(4);
         assert!(is_closed(&crowd[1]) && !is_closed(&early) && !is_closed(&other));
-        // One whose call was refused goes before those of its address that are older.
+        // A connection whose call was refused is closed before older ones of its address.
         crowd[3].life.note_refused();
         let sixth = admit(5);
         assert!(is_closed(&crowd[3]) && !is_closed(&crowd[2]));
-        // Those that called stay, whoever comes.
+        // Connections with an admitted call stay, whoever comes.
         for called in [&early, &other, &late, &crowd[2], &fifth, &sixth] {
             called.life.note_authorised();
         }

@@ -1,4 +1,4 @@
-//! Whether a call may still change something, decided once: either it does, or its caller is told that it did not.
+//! Deadlines of calls. One decision per change: either it is made, or the caller learns that nothing was changed.
 
 use std::{
     sync::{
@@ -10,46 +10,46 @@ use std::{
 
 use http::HeaderMap;
 
-/// A call's deadline and what has come of it; shared by its handler and by who sends its answer.
+/// Deadline and state of a call; shared by its handler and the sender of its answer.
 #[derive(Clone, Debug, Default)]
 pub struct CallDeadline(Arc<CallState>);
 
 #[derive(Debug, Default)]
 struct CallState {
-    /// `None`: the caller waits without end.
+    /// Time of the deadline; `None`: the caller waits without limit.
     at: Option<Instant>,
-    /// Changes whose answer has not been sent, or [`ENDED`].
-    // One word, so that "it is done" and "it is too late" cannot both win.
+    /// Number of changes whose answer has not been sent, or [`ENDED`].
+    // A single word, so that "it is done" and "it is too late" cannot both win.
     unanswered: AtomicU32,
 }
 
 const ENDED: u32 = u32::MAX;
 
-/// The time is over, or nobody waits for the answer any more.
+/// The deadline has passed, or nobody waits for the answer any more.
 #[derive(Debug, thiserror::Error)]
 #[error("the call's deadline has passed, or its caller has gone; nothing was changed")]
 pub struct DeadlinePassed;
 
-/// Ends a call when it is dropped: its caller has gone.
+/// Ends a call when dropped: its caller has gone.
 pub struct EndedOnDrop(pub CallDeadline);
 
 impl CallDeadline {
-    /// As the caller's `grpc-timeout` says. One that cannot be read is none, as everywhere in gRPC.
+    /// Parses the caller's `grpc-timeout`. An unreadable value means no deadline, as everywhere in gRPC.
     pub fn of(headers: &HeaderMap) -> CallDeadline {
         let timeout = headers.get("grpc-timeout").and_then(|value| timeout(value.as_bytes()));
         let at = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         CallDeadline(Arc::new(CallState { at, unanswered: AtomicU32::new(0) }))
     }
 
-    /// When it is over.
+    /// Returns the time of the deadline.
     pub fn at(&self) -> Option<Instant> {
         self.0.at
     }
 
-    /// The last moment before something is changed: from here on the call is not ended before its answer is sent.
+    /// Marks the last moment before a change: from here on the call is not ended before its answer is sent.
     ///
     /// # Errors
-    /// When it is too late: nothing may be changed.
+    /// Returns an error if it is too late: nothing may be changed.
     pub fn commit(&self) -> Result<(), DeadlinePassed> {
         if self.is_late() {
             self.end();
@@ -59,24 +59,24 @@ impl CallDeadline {
         committed.map(drop).map_err(|_| DeadlinePassed)
     }
 
-    /// A change's answer was sent.
+    /// Records that a change's answer was sent.
     pub fn note_answer(&self) {
-        // None was changed, where a call only looks.
+        // A call that only reads has no change to subtract.
         let _ = self.0.unanswered.fetch_update(AcqRel, Acquire, |n| match n {
             0 | ENDED => None,
             n => Some(n - 1),
         });
     }
 
-    /// Ends the call, unless it has changed something whose answer was not sent: then `false`.
+    /// Ends the call and returns true; returns false if it has made a change whose answer was not sent.
     pub fn end(&self) -> bool {
         self.0.unanswered.compare_exchange(0, ENDED, AcqRel, Acquire).is_ok()
     }
 
-    /// Whether there is a point in going on with a call that has changed nothing yet.
+    /// Checks that a call that has changed nothing yet should continue.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error if it should not.
     pub fn check(&self) -> Result<(), DeadlinePassed> {
         let is_over = self.is_late() || self.0.unanswered.load(Acquire) == ENDED;
         if is_over { Err(DeadlinePassed) } else { Ok(()) }
@@ -93,12 +93,12 @@ impl Drop for EndedOnDrop {
     }
 }
 
-/// The deadline of a request, as found out before its handler ran.
+/// Returns the deadline of a request, as determined before its handler ran.
 pub fn deadline<T>(request: &tonic::Request<T>) -> CallDeadline {
     request.extensions().get().cloned().unwrap_or_default()
 }
 
-/// At most eight digits and a unit, as gRPC has it.
+/// Parses at most eight digits and a unit, as gRPC specifies.
 fn timeout(value: &[u8]) -> Option<Duration> {
     let (unit, digits) = value.split_last()?;
     if !(1..=8).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Whoever is first wins, and the other learns it.
+    /// The first of both wins, and the other learns it.
     #[test]
     fn a_call_is_either_done_or_ended() {
         let mut done = 0;

@@ -1,7 +1,7 @@
-//! How much of a connection's bytes is handed to HTTP/2 before other connections have their turn.
+//! Limit of the bytes that a connection passes to HTTP/2 before other connections are served.
 //!
-//! h2 goes on for as long as there are bytes, and its work goes by frames: a peer that sends frames of a byte has a thread
-//! for tens of milliseconds at a time, and every client that shares the thread waits for that.
+//! h2 continues for as long as there are bytes, and its work is per frame: a peer that sends frames of one byte
+//! occupies a thread for tens of milliseconds at a time, and every client on that thread waits.
 
 use std::{
     io,
@@ -11,24 +11,25 @@ use std::{
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Frames of one turn: some tens of microseconds of work. An honest client's socket is empty long before.
+/// Maximum frames of one turn: some tens of microseconds of work. An honest client's socket is empty long before.
 const FRAMES_MAX: u64 = 256;
-/// Frames that are smaller than this on average come to many in one read. A tick's has 64 bytes and more.
+/// Average size below which frames count as small: many of them fit into one read. A tick's frame has 64 bytes and
+/// more.
 const SMALL_BYTES: u64 = 32;
-/// What is read at once of a peer that sends such frames, so that one read is no long turn.
+/// Maximum read from a peer with small frames, so that one read is no long turn.
 const READ_BYTES_MAX: usize = 2 << 10;
 
-/// From one time that the connection waits for bytes, or lets others go first, to the next.
+/// Turn of a connection: from one wait for bytes, or yield to others, to the next.
 #[derive(Debug, Default)]
 pub struct FrameTurn {
     frames: u64,
     bytes: u64,
-    /// Frames of the last turn were small.
+    /// True if the frames of the last turn were small.
     was_small: bool,
 }
 
 impl FrameTurn {
-    /// Whether others are to go first now; a turn begins then.
+    /// Returns true if other connections go first now; a new turn then begins.
     pub fn take_over(&mut self) -> bool {
         let is_over = self.frames >= FRAMES_MAX;
         if is_over {
@@ -37,13 +38,13 @@ impl FrameTurn {
         is_over
     }
 
-    /// Takes in what was read, and in how many frames.
+    /// Records the bytes and frames of a read.
     pub fn note(&mut self, bytes: usize, frames: u64) {
         self.bytes += bytes as u64;
         self.frames += frames;
     }
 
-    /// Reads as much as there is room for, or less where frames are small.
+    /// Fills the buffer, or reads less if frames are small.
     pub fn poll_read(
         &mut self,
         wire: Pin<&mut (impl AsyncRead + ?Sized)>,
@@ -89,7 +90,8 @@ mod tests {
 
     use super::*;
 
-    /// A peer whose socket is never empty, with frames of so many bytes: frames that are read before others go first.
+    /// Returns the frames that are read in each turn of a peer whose socket is never empty, with frames of this many
+    /// bytes.
     fn frames_of_turns(frame_bytes: usize) -> Vec<u64> {
         let (mut turn, mut turns, mut frames) = (FrameTurn::default(), Vec::new(), 0);
         let mut cx = Context::from_waker(std::task::Waker::noop());
@@ -111,12 +113,12 @@ mod tests {
     #[test]
     fn many_frames_are_many_turns_however_small() {
         let tiny = frames_of_turns(9);
-        // The first read is as large as any: nothing is known of the peer.
+        // The first read has full size: nothing is known about the peer.
         assert!(tiny[0] <= 1_820, "{tiny:?}");
         assert!(tiny[1..].iter().all(|n| *n < 2 * FRAMES_MAX), "{tiny:?}");
         let ticks = frames_of_turns(100);
         assert!(ticks.iter().all(|n| *n < 2 * FRAMES_MAX), "{ticks:?}");
-        // Of an upload a turn has megabytes.
+        // A turn of an upload has megabytes.
         assert!(frames_of_turns(16 << 10).iter().all(|n| *n == FRAMES_MAX));
     }
 

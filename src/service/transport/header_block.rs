@@ -1,34 +1,34 @@
-//! Watches a connection's bytes for a request whose headers never end, and counts its frames.
+//! Detects requests whose headers never end, and counts a connection's frames.
 //!
-//! HTTP/2 lets no other frame come between HEADERS and the CONTINUATION frames that end them, and h2 waits for these
-//! without end: a peer that never sends the last one, or stops within it, keeps its connection.
+//! HTTP/2 allows no other frame between HEADERS and the CONTINUATION frames that end them, and h2 waits for these
+//! without limit: a peer that never sends the last one, or stops within it, keeps its connection.
 
-/// RFC 9113: the length of a frame's head, two kinds of frames, and the flag of the last of a request's headers.
+/// RFC 9113: length of a frame's head, two kinds of frames, and the flag of a request's last headers frame.
 const HEAD_BYTES: usize = 9;
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
 
-/// Where in its frames a connection is; fed with all that comes after the preface.
+/// Frame parser of a connection, which is fed all bytes after the preface.
 #[derive(Debug, Default)]
 pub struct HeaderBlock {
     head: [u8; HEAD_BYTES],
-    /// Of the head, so far.
+    /// Bytes of the head received so far.
     n_head: usize,
-    /// Bytes of the frame that have not come.
+    /// Bytes of the frame not received yet.
     left: u32,
-    /// Headers have begun and not ended.
+    /// True while headers have begun and not ended.
     is_open: bool,
-    /// They end with this frame.
+    /// True if the headers end with this frame.
     is_last: bool,
-    /// How many have ended.
+    /// Number of header blocks that have ended.
     ended: u64,
-    /// Frames whose head has come.
+    /// Number of frames whose head was received.
     frames: u64,
 }
 
 impl HeaderBlock {
-    /// Takes the next bytes in.
+    /// Processes the next bytes.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.left > 0 {
@@ -52,12 +52,13 @@ impl HeaderBlock {
         }
     }
 
-    /// Which header block is open; `None` between two of them. Nothing is open within the head of its first frame.
+    /// Returns the number of the open header block; `None` between blocks. A block is not open yet within the head of
+    /// its first frame.
     pub fn open(&self) -> Option<u64> {
         self.is_open.then_some(self.ended)
     }
 
-    /// How many frames have begun.
+    /// Returns the number of frames that have begun.
     pub fn frames(&self) -> u64 {
         self.frames
     }
@@ -79,12 +80,12 @@ mod tests {
 
     fn frame(kind: u8, flags: u8, length: u8) -> Vec<u8> {
         let mut frame = vec![0, 0, length, kind, flags, 0, 0, 0, 1];
-        // What a frame holds is never taken for a head.
+        // The payload of a frame is never taken for a head.
         frame.extend((0..length).map(|n| [0, 0, 0, HEADERS, 0][n as usize % 5]));
         frame
     }
 
-    /// In pieces of every size: where the bytes are cut makes no difference.
+    /// Fed in pieces of every size: the boundaries of the pieces make no difference.
     #[test]
     fn headers_are_open_until_their_last_byte() {
         let all = [

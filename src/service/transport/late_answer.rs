@@ -1,9 +1,9 @@
-//! The answer of a call that has a deadline.
+//! Answer of a call that has a deadline.
 //!
-//! tonic keeps a caller's deadline by dropping the handler's future, whatever it has begun: of twelve uploads that were
-//! told DEADLINE_EXCEEDED four were there all the same. So the head of such an answer goes out at once, which ends
-//! tonic's part, and this body keeps the deadline: it ends the call only when [`CallDeadline`] says that nothing was
-//! changed, and otherwise waits for the answer.
+//! tonic enforces a caller's deadline by dropping the handler's future, even after it has begun a change: of twelve
+//! uploads that were answered DEADLINE_EXCEEDED four had taken effect. So the head of such an answer is sent at once,
+//! which ends tonic's timeout, and this body enforces the deadline: it ends the call only if [`CallDeadline`] says that
+//! nothing was changed, and otherwise waits for the answer.
 
 use std::{
     convert::Infallible,
@@ -22,15 +22,15 @@ use tonic::{Code, Status, body::Body};
 use super::deadline::{CallDeadline, DeadlinePassed};
 use crate::service::catch_panic::last_frame;
 
-/// An answer whose handler is still at work.
+/// Body of an answer whose handler is still running.
 pub struct LateAnswer {
     state: AnswerState,
     deadline: CallDeadline,
-    /// Each message answers a change of its own, and the call may end after any.
+    /// True if each message answers a change of its own; the call may then end after any message.
     is_stream: bool,
-    /// Until the deadline.
+    /// Timer of the deadline.
     sleep: Pin<Box<Sleep>>,
-    /// Where the code is counted of a call that ends before its handler has answered.
+    /// Records the code of a call that ends before its handler has answered.
     note_code: Box<dyn FnOnce(Code) + Send>,
 }
 
@@ -41,7 +41,7 @@ enum AnswerState {
 }
 
 impl LateAnswer {
-    /// The head of an answer, whose rest is `answering`'s, unless the call is ended `at` its deadline.
+    /// Returns the head of an answer whose rest comes from `answering`, unless the call is ended `at` its deadline.
     pub fn of(
         answering: impl Future<Output = Result<Response<Body>, Infallible>> + Send + 'static,
         deadline: CallDeadline,
@@ -64,7 +64,7 @@ impl LateAnswer {
                     let Ok(answer) = ready!(answering.as_mut().poll(cx));
                     let (head, body) = answer.into_parts();
                     if Status::from_header_map(&head.headers).is_some() {
-                        // A refusal is all in the head; the head is gone, so it comes last.
+                        // A refusal consists of its head; the head was sent already, so the refusal comes as trailers.
                         self.state = AnswerState::Ended;
                         return Poll::Ready(Some(Ok(Frame::trailers(trailers(head.headers)))));
                     }
@@ -86,9 +86,9 @@ impl http_body::Body for LateAnswer {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = &mut *self;
-        // The answer first: what is done already is not taken back.
+        // Polls the answer first: finished work is not discarded.
         if let Poll::Ready(frame) = this.poll_inner(cx) {
-            // Messages that came in one frame count as one. The call is not ended then, which is on the safe side.
+            // Messages that came in one frame count as one. The call is then not ended, which is the safe side.
             if this.is_stream && matches!(&frame, Some(Ok(frame)) if frame.is_data()) {
                 this.deadline.note_answer();
             }
@@ -96,7 +96,7 @@ impl http_body::Body for LateAnswer {
         }
         ready!(this.sleep.as_mut().poll(cx));
         if !this.deadline.end() {
-            // It is done, and its answer wakes this.
+            // The change goes through, and its answer wakes this body.
             return Poll::Pending;
         }
         if let AnswerState::Computing(_) = std::mem::replace(&mut this.state, AnswerState::Ended) {

@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! Listening sockets of a server.
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
@@ -7,44 +7,44 @@ use tokio::net::{TcpListener, TcpSocket};
 use super::unix_socket::{UnixListener, UnixSocket};
 use crate::config::Config;
 
-/// All that a server takes connections from, bound before it says so.
+/// All listening sockets of a server, bound before it prints its address.
 pub struct Listeners {
-    /// Of the services.
+    /// Socket of the services.
     pub tcp: TcpListener,
-    /// The same beside it. The file is there as long as this.
+    /// Unix domain socket of the services, if configured. Its file exists as long as this value.
     pub unix: Option<(UnixSocket, UnixListener)>,
-    /// Of metrics and the health page.
+    /// Socket of metrics and the health page.
     pub metrics: Option<TcpListener>,
 }
 
-/// An address or a path that cannot be had.
+/// Error of an address or path that is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Of the services, or of metrics.
+    /// Address of the services, or of metrics.
     #[error("cannot listen on {address}: {source}")]
     Address {
-        /// As asked for.
+        /// Configured address.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The Unix domain socket.
+    /// Path of the Unix domain socket.
     #[error("cannot listen on {}: {source}", path.display())]
     UnixSocket {
-        /// As asked for.
+        /// Configured path.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl Listeners {
-    /// Wherever the settings say.
+    /// Binds all configured sockets.
     ///
     /// # Errors
-    /// The first that cannot be had; none is kept then.
+    /// The first socket that cannot be bound; none is kept then.
     pub async fn bind(config: &Config) -> Result<Listeners, ListenError> {
-        // All before the address is told: whoever reads it may connect to each.
+        // All are bound before the address is printed: its reader may connect to each.
         let tcp = bind(config.listen).await?;
         let socket = |path: &PathBuf| {
             let of = |source| ListenError::UnixSocket { path: path.clone(), source };
@@ -58,19 +58,19 @@ impl Listeners {
         Ok(Listeners { tcp, unix, metrics })
     }
 
-    /// Where the services are.
+    /// Returns the address of the services.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// Returns an error if the system does not report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 }
 
-/// What the system keeps for a connection of the web port that is not read: frames of a live view that a slow viewer would
-/// be shown late. 10 ms of a large frame at 60 Hz; left alone it grows to megabytes.
+/// Send buffer of a connection of the web port: frames of a live view that a slow viewer would show late. 10 ms of a
+/// large frame at 60 Hz; by default it grows to megabytes.
 const WEB_SEND_BYTES: u32 = 256 << 10;
-/// Connections that wait to be accepted.
+/// Maximum connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
@@ -82,10 +82,10 @@ fn bind_web(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // As tokio's own way to bind does; on Windows it would let others take the address.
+    // tokio's own bind does so too; on Windows it would let others take the address.
     #[cfg(not(windows))]
     socket.set_reuseaddr(true)?;
-    // What it accepts inherits this.
+    // Accepted sockets inherit this size.
     socket.set_send_buffer_size(WEB_SEND_BYTES)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)

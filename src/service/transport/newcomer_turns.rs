@@ -1,8 +1,9 @@
-//! When connections are read that have made no call that was let in.
+//! Rate limit for reads of connections without an admitted call.
 //!
-//! They cost their peers nothing. So all of them together have so many turns in a second and no more, in the order in
-//! which they ask: who has a stream never waits for more than a few of them, and who comes amid a flood waits for its turn.
-//! Accepting them goes by turns of its own: whoever is read again and again does not keep others from coming in.
+//! Such connections cost their peers nothing. So all of them together have a fixed number of turns a second, in the
+//! order in which they ask: clients with a stream never wait for more than a few turns, and a client that comes amid a
+//! flood waits for its turn. Accepting has turns of its own: connections that are read repeatedly do not keep new ones
+//! out.
 
 use std::{
     pin::Pin,
@@ -18,22 +19,22 @@ use tokio::{
 
 use crate::service::clock::now_ns;
 
-/// From one turn to the next: a turn is some tens of microseconds of work.
+/// Interval of turns; a turn is some tens of microseconds of work.
 const BETWEEN: Duration = Duration::from_micros(250);
-/// Turns that may be had at once after a pause. A client needs three until its first call is let in.
+/// Maximum turns at once after a pause. A client needs three until its first call is let in.
 const AT_ONCE: u32 = 8;
-/// What is read in a turn: a client's first call fits in.
+/// Bytes that are read in a turn: enough for a client's first call.
 const TURN_BYTES: usize = 512;
 
-/// The turns of a server.
+/// Turns of a server.
 #[derive(Debug, Default)]
 pub struct NewcomerTurns {
-    /// When the next one is that nobody has taken.
+    /// Time of the next free turn.
     next_ns: AtomicU64,
 }
 
 impl NewcomerTurns {
-    /// Takes the next turn, and says how long it is until then.
+    /// Takes the next turn, and returns the time until then.
     pub fn take(&self) -> Duration {
         self.take_at(now_ns())
     }
@@ -58,18 +59,18 @@ impl NewcomerTurns {
 /// Bytes of one such connection that wait for its turn.
 #[derive(Default)]
 pub struct HeldBytes {
-    /// Empty at the stream's end.
+    /// Bytes that were read; empty at the end of the stream.
     read: Option<Vec<u8>>,
     wait: Option<Pin<Box<Sleep>>>,
 }
 
 impl HeldBytes {
-    /// There are some.
+    /// Returns true if bytes are held.
     pub fn are_there(&self) -> bool {
         self.read.is_some()
     }
 
-    /// Reads a few bytes, and gives them when it is their turn; at once where `has_turn`.
+    /// Reads a few bytes, and returns them at their turn; at once if `has_turn`.
     pub fn poll_read(
         &mut self,
         mut wire: Pin<&mut (impl AsyncRead + ?Sized)>,
@@ -92,8 +93,8 @@ impl HeldBytes {
         }
         self.wait = None;
         let mut read = self.read.take().expect("just read");
-        // What has come meanwhile goes with it, mostly the first call. With a turn of its own for that, a client beside two
-        // thousand new connections a second had to make room before it was read, now and then.
+        // Also reads the bytes that have come meanwhile, mostly the first call. With a separate turn for them, a client
+        // amid two thousand new connections a second occasionally had to give way before it was read.
         let mut room = [0; TURN_BYTES];
         let mut more = ReadBuf::new(&mut room[..TURN_BYTES.saturating_sub(read.len())]);
         // An error comes again with the next read.
@@ -123,7 +124,7 @@ mod tests {
         for (n, wait) in waits[at_once..].iter().enumerate() {
             assert_eq!(*wait, BETWEEN * (n as u32 + 1), "{waits:?}");
         }
-        // After a pause as before, however long it was.
+        // After a pause as before, whatever its length.
         let later = now + 3_600_000_000_000;
         let waits: Vec<Duration> = (0..=at_once).map(|_| turns.take_at(later)).collect();
         assert!(waits[..at_once].iter().all(Duration::is_zero), "{waits:?}");
@@ -158,7 +159,7 @@ mod tests {
         use tokio::io::AsyncWriteExt;
 
         let turns = NewcomerTurns::default();
-        // Its own is in a tenth of a second.
+        // Its own turn is a tenth of a second away.
         (0..AT_ONCE + 400).for_each(|_| {
             turns.take();
         });

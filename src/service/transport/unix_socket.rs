@@ -1,4 +1,4 @@
-//! The Unix domain socket beside the TCP address.
+//! The Unix domain socket, in addition to the TCP address.
 
 use std::{
     fs, io,
@@ -8,14 +8,14 @@ use std::{
 #[cfg(unix)]
 pub use tokio::net::{UnixListener, UnixStream};
 
-/// The socket's file; removed when dropped.
+/// File of the socket; removed when dropped.
 pub struct UnixSocket(PathBuf);
 
 impl UnixSocket {
     /// Listens at `path`, for its user and group. A socket there that nobody listens on any more is replaced.
     ///
     /// # Errors
-    /// When something else is there, or the system refuses.
+    /// Returns an error if something else is there, or the system refuses.
     #[cfg(unix)]
     pub fn bind(path: &Path) -> io::Result<(UnixSocket, UnixListener)> {
         use std::os::unix::{
@@ -24,7 +24,7 @@ impl UnixSocket {
         };
 
         let is_socket = fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket());
-        // Left behind by a server that was killed. One that answers stays, and binding fails.
+        // Left by a server that was killed. A socket that answers stays, and binding fails.
         if is_socket && UnixStream::connect(path).is_err() {
             fs::remove_file(path)?;
         }
@@ -34,7 +34,7 @@ impl UnixSocket {
         Ok((socket, listener))
     }
 
-    /// Refused: the settings' check says so before.
+    /// Fails: the check of the settings has reported that before.
     ///
     /// # Errors
     /// Always.
@@ -44,28 +44,28 @@ impl UnixSocket {
     }
 }
 
-/// Whatever the process lets others do with its files: to connect is to write.
+/// Mode of the socket's file, independent of the process's umask: connecting requires write permission.
 #[cfg(unix)]
 const MODE: u32 = 0o660;
 
 impl Drop for UnixSocket {
     fn drop(&mut self) {
-        // An error: somebody has removed it.
+        // Error ignored: the file was removed already.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// There is none: tokio has no Unix sockets elsewhere.
+/// Listener that does not exist: tokio has no Unix sockets on other systems.
 #[cfg(not(unix))]
 pub enum UnixListener {}
 
-/// What it would give.
+/// Stream that such a listener would accept.
 #[cfg(not(unix))]
 pub type UnixStream = tokio::net::TcpStream;
 
 #[cfg(not(unix))]
 impl UnixListener {
-    /// Of no listener.
+    /// Never called: no listener exists.
     ///
     /// # Errors
     /// None.

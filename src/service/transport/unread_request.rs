@@ -1,15 +1,15 @@
-//! The code of a request that could not be read.
+//! Code of a request that could not be read.
 //!
-//! tonic answers bytes that are no message INTERNAL, as if the server had failed, and a message over its limit
-//! OUT_OF_RANGE. Both are the caller's. A refusal of ours always has `google.rpc` details and one of tonic's never, which
-//! tells them apart without a look at their words.
+//! tonic answers undecodable bytes with INTERNAL, as if the server had failed, and a message over its limit with
+//! OUT_OF_RANGE. Both are errors of the caller. Refusals of this server always have `google.rpc` details and those of
+//! tonic never do, which distinguishes them without parsing their texts.
 
 use http::HeaderMap;
 use tonic::{Code, Status};
 
 use crate::service::refused::Refused;
 
-/// Gives `headers`, an answer's head or its trailers, the code that the contract has for what tonic refused.
+/// Replaces the code of tonic's refusal in `headers`, an answer's head or trailers, by the code of the contract.
 pub fn mend_code(headers: &mut HeaderMap) {
     let Some(status) = Status::from_header_map(headers) else { return };
     if !status.details().is_empty() {
@@ -21,6 +21,6 @@ pub fn mend_code(headers: &mut HeaderMap) {
         Code::OutOfRange => Refused::quota("message_bytes", "", message),
         _ => return,
     };
-    // An error: a message that fits no header. What tonic said stands then.
+    // An error means that the message fits no header. tonic's own text then stays.
     let _ = Status::from(refused).add_header(headers);
 }

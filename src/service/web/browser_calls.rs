@@ -1,4 +1,4 @@
-//! Calls of browsers, grpc-web over HTTP/1.1: from which pages they may come, and how large they may be.
+//! Calls of browsers, grpc-web over HTTP/1.1: checks of their origin and size.
 
 use std::{
     convert::Infallible,
@@ -22,35 +22,35 @@ use tower::{Service, util::BoxCloneSyncService};
 
 use super::connection_use::KeepsPlace;
 
-/// The services that browsers may call.
+/// Services that browsers may call.
 pub type BrowserServices = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>;
 
-/// Before the name of every method.
+/// Prefix of every method's name.
 pub const PATH: &str = "/palpate.v1.WatchService/";
-/// The method of a live view.
+/// Method of a live view.
 const WATCH: &str = "Watch";
-/// Of a request.
+/// Maximum bytes of a request.
 const BYTES_MAX: usize = 4 << 10;
-/// Until all of a request is there.
+/// Maximum time until a request has arrived completely.
 const BODY_MAX: Duration = Duration::from_secs(10);
 
-/// The services, and who may call them.
+/// Services and their access checks.
 #[derive(Clone)]
 pub struct BrowserCalls {
-    /// Behind the access rules.
+    /// Services, behind the access rules.
     pub services: BrowserServices,
-    /// There are keys.
+    /// True if the server has keys.
     pub has_keys: bool,
-    /// A server without keys may be called from elsewhere than this machine.
+    /// True if a server without keys may be called from other machines.
     pub is_insecure: bool,
-    /// Where the port is.
+    /// Address of the port.
     pub address: SocketAddr,
-    /// A page of another origin that may call too.
+    /// Another origin whose pages may call too.
     pub cors_origin: Option<HeaderValue>,
 }
 
 impl BrowserCalls {
-    /// Answers a call, or says why it may not be made.
+    /// Answers a call, or refuses it with the reason.
     pub async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let origin = request.headers().get(ORIGIN).cloned();
         let is_foreign = origin.is_some() && origin == self.cors_origin;
@@ -84,7 +84,8 @@ impl BrowserCalls {
                      address only\n",
                 );
             }
-            // A foreign page can have its own name lead here, and then reads as if it were of this server.
+            // A foreign page can let a name of its own resolve to this address, and would then read answers as a page
+            // of this server.
             if !is_local(host) {
                 return Err(
                     "without keys the live view is called by an IP address or as localhost\n",
@@ -108,7 +109,7 @@ impl BrowserCalls {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
-        // A refusal ends with its head and has its status there.
+        // A refusal consists of its head only, which has the status.
         if is_watch && !answer.headers().contains_key(Status::GRPC_STATUS) {
             answer.extensions_mut().insert(KeepsPlace);
         }
@@ -116,10 +117,10 @@ impl BrowserCalls {
     }
 }
 
-/// A request with its body.
+/// Reads a request with its body.
 ///
 /// # Errors
-/// The answer to a request whose body is too large or does not come.
+/// The answer to a request whose body is too large or does not arrive.
 pub async fn whole_request(
     request: Request<Incoming>,
 ) -> Result<Request<Full<Bytes>>, Response<Body>> {
@@ -131,7 +132,7 @@ pub async fn whole_request(
     }
 }
 
-/// An IP address or localhost, with a port or none.
+/// Returns true for an IP address or localhost, with or without a port.
 fn is_local(host: &str) -> bool {
     let without_port = host.rsplit_once(':').map_or(host, |(name, _)| name);
     [host, without_port].iter().any(|name| {

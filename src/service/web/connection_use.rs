@@ -1,4 +1,4 @@
-//! Whether a connection of the HTTP port is in use: an unused connection ends, and gives way to a new one before.
+//! Use of a connection of the HTTP port: an unused connection is closed, or earlier gives way to a new one.
 
 use std::{
     pin::Pin,
@@ -16,43 +16,43 @@ use http_body::{Frame, SizeHint};
 use tokio::{sync::Notify, time::sleep};
 use tonic::{Status, body::Body};
 
-/// The requests of one connection.
+/// Requests of one connection.
 #[derive(Debug, Default)]
 pub struct ConnectionUse {
-    /// Requests that came, and parts of answers that the connection took.
+    /// Number of requests received, and of answer parts that the connection took.
     moves: AtomicU64,
-    /// Answers that the server has not made yet, or whose next part it has not.
+    /// Number of answers that the server has not made yet, or whose next part it has not.
     owed: AtomicUsize,
-    /// Answers that keep the connection's place.
+    /// Number of answers that protect the connection from giving way.
     kept: AtomicUsize,
     gives_way: Notify,
 }
 
-/// A request, until its answer was taken or nobody waits for it.
+/// A request, until its answer was read or nobody waits for it.
 pub struct OpenRequest {
     used: Arc<ConnectionUse>,
     is_owed: bool,
     keeps_place: bool,
 }
 
-/// An extension of an answer: while it goes on, its connection does not give way to a new one.
+/// Extension of an answer: until the answer ends, its connection does not give way to a new one.
 #[derive(Clone, Copy, Debug)]
 pub struct KeepsPlace;
 
 impl ConnectionUse {
-    /// A request has come.
+    /// Registers a request.
     pub fn begin(self: &Arc<Self>) -> OpenRequest {
         self.moves.fetch_add(1, Relaxed);
         self.owed.fetch_add(1, Relaxed);
         OpenRequest { used: Arc::clone(self), is_owed: true, keeps_place: false }
     }
 
-    /// Whether the connection may be closed for a new one.
+    /// Returns true if the connection may be closed for a new one.
     pub fn may_give_way(&self) -> bool {
         self.kept.load(Relaxed) == 0
     }
 
-    /// Closes the connection, whatever it is in.
+    /// Closes the connection, whatever its state.
     pub fn give_way(&self) {
         self.gives_way.notify_one();
     }
@@ -62,8 +62,8 @@ impl ConnectionUse {
         self.gives_way.notified().await;
     }
 
-    /// Waits until no first request came for `first_max`, or for `idle_max` the server owed nothing, no request came and no
-    /// part of an answer was taken; twice `idle_max` at most.
+    /// Waits until no first request came for `first_max`, or for `idle_max` the server owed nothing, no request came
+    /// and no part of an answer was taken; at most twice `idle_max`.
     pub async fn idle(&self, first_max: Duration, idle_max: Duration) {
         sleep(first_max).await;
         let mut before = 0;
@@ -79,7 +79,7 @@ impl ConnectionUse {
 }
 
 impl OpenRequest {
-    /// Lasts as long as the answer's body.
+    /// Keeps the request open for as long as the answer's body exists.
     pub fn until_taken(mut self, answer: Response<Body>) -> Response<Body> {
         self.set_owed(false);
         if answer.extensions().get::<KeepsPlace>().is_some() {
@@ -108,7 +108,7 @@ impl Drop for OpenRequest {
     }
 }
 
-/// The body of an answer to an open request.
+/// Body of an answer to an open request.
 struct OpenBody {
     body: Body,
     open: OpenRequest,
@@ -118,7 +118,7 @@ impl http_body::Body for OpenBody {
     type Data = Bytes;
     type Error = Status;
 
-    // Asked for by the transport once the client takes more.
+    // Called by the transport when the client reads more.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context,
@@ -133,7 +133,7 @@ impl http_body::Body for OpenBody {
         self.body.is_end_stream()
     }
 
-    // Else an answer of known length is sent in chunks, which not all that read metrics can take apart.
+    // Without the size an answer of known length is sent in chunks, which not all readers of metrics can decode.
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
     }
@@ -147,7 +147,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// An answer that keeps its connection's place, and has not ended: an empty body would be dropped at once.
+    /// Returns an answer that protects its connection and has not ended: an empty body would be dropped at once.
     pub fn live_view() -> Response<Body> {
         let mut view = Response::new(Body::new(Full::new(Bytes::from_static(b"a"))));
         view.extensions_mut().insert(KeepsPlace);
@@ -168,7 +168,7 @@ pub(super) mod tests {
         drop(other);
         timeout(FOREVER, idle()).await.expect("none is owed");
 
-        // An answer of many parts: its next part is the server's to make, then the client's to take.
+        // An answer of many parts: the server makes the next part, then the client reads it.
         let (parts, made) = mpsc::channel(2);
         let body = Body::new(StreamBody::new(ReceiverStream::new(made)));
         let mut answer = used.begin().until_taken(Response::new(body)).into_body();

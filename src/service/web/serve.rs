@@ -1,4 +1,4 @@
-//! HTTP/1.1, and HTTP/2 without TLS, on a port of its own: who asks for what.
+//! HTTP/1.1, and HTTP/2 without TLS, on a separate port: routing of requests.
 
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
@@ -36,43 +36,45 @@ use crate::service::{
     transport::accept_errors::AcceptErrors,
 };
 
-/// Below it are the files of the live view.
+/// Path above the files of the live view.
 pub const VIEWER_PATH: &str = "/view/";
-/// As people type it.
+/// Path of the live view as people type it.
 const VIEWER_PATH_BARE: &str = "/view";
-/// gRPC's health, over HTTP/2.
+/// Path of gRPC's health service, over HTTP/2.
 const HEALTH_PATH: &str = "/grpc.health.v1.Health/";
-/// Until a request's head is there; also how long a connection of HTTP/1.1 may be idle, and a closed one may go on.
+/// Maximum time until a request's head has arrived; also the idle time of an HTTP/1.1 connection, and the time for a
+/// closed connection to finish.
 const HEAD_MAX: Duration = Duration::from_secs(10);
-/// How long a connection of HTTP/2 may be idle, or its client take nothing: longer than most probes wait for their next turn.
+/// Maximum time for which an HTTP/2 connection may be idle, or its client read nothing: longer than the interval of
+/// most probes.
 const IDLE_MAX: Duration = Duration::from_secs(60);
-/// Calls at a time of one connection: whoever asks for health needs one.
+/// Maximum concurrent calls of one connection; health checks need one.
 const STREAMS_MAX: u32 = 16;
-/// What such a connection may send ahead: requests are small.
+/// Receive window of such a connection; requests are small.
 const WINDOW_BYTES: u32 = 64 << 10;
-/// What HTTP/1.1 keeps of an answer that is not read, and of a request's head.
+/// Buffer of HTTP/1.1 for an unread answer, and for a request's head.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// gRPC's health service.
 pub type HealthCalls = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
 
-/// What is served.
+/// Services of the port.
 pub struct WebPort {
-    /// The scenes, and what the server counts.
+    /// Scenes and metrics of the server.
     pub registry: Arc<SceneRegistry>,
-    /// The haptic loops.
+    /// Haptic loops.
     pub sessions: Arc<SessionRegistry>,
-    /// Of the runtime of ticks.
+    /// Heartbeat of the runtime of ticks.
     pub heart: Arc<Heartbeat>,
-    /// gRPC's health, behind the access rules.
+    /// gRPC's health service, behind the access rules.
     pub health: HealthCalls,
-    /// What of HTTP/2 is as on the port of ticks.
+    /// Settings of HTTP/2 that are shared with the port of ticks.
     pub transport: TransportSettings,
-    /// The live view.
+    /// Calls of the live view.
     pub calls: BrowserCalls,
-    /// Its page, where there is one.
+    /// Page of the live view, if configured.
     pub viewer: Option<ViewerFiles>,
-    /// Pages are made one at a time: each takes about a millisecond, and health waits for no more than one.
+    /// Serialises pages: each takes about a millisecond, and health waits for no more than one.
     pub pages: Mutex<()>,
 }
 
@@ -89,18 +91,18 @@ pub async fn serve(listener: TcpListener, port: &Arc<WebPort>) {
             }
         };
         errors.clear();
-        // A frame that waits for a delayed acknowledgement is a frame late.
+        // A frame that waits for a delayed acknowledgement arrives a frame late.
         let _ = stream.set_nodelay(true);
         if let Some(place) = places.take(address) {
             tokio::spawn(Arc::clone(port).serve(stream, place));
         }
-        // The connection is read before another can take its place.
+        // Lets the connection be read before another can replace it.
         yield_now().await;
     }
 }
 
 impl WebPort {
-    /// Answers one connection until it ends, is not used, or has to give way.
+    /// Answers one connection until it ends, is idle for too long, or has to give way.
     async fn serve(self: Arc<Self>, stream: TcpStream, place: WebPlace) {
         tokio::select! {
             () = self.answer_all(stream, &place) => {}
@@ -137,7 +139,7 @@ impl WebPort {
             // Neither HTTP/2 nor the choice between it and HTTP/1.1 has such a limit of its own.
             () = used.idle(HEAD_MAX, IDLE_MAX) => {
                 connection.as_mut().graceful_shutdown();
-                // Too late to tell: it is cut.
+                // A connection that is still open then is cut.
                 timeout(HEAD_MAX, connection).await.unwrap_or(Ok(()))
             }
         };
@@ -173,7 +175,7 @@ impl WebPort {
                 Ok(()) => text(StatusCode::OK, PLAIN, "SERVING\n".to_owned()),
                 Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, PLAIN, "NOT_SERVING\n".to_owned()),
             },
-            // Of no use to whoever would place a scene: a server that drains is well.
+            // Independent of draining: a draining server is alive, but should get no new scenes.
             "/alive" => match self.heart.is_beating() {
                 true => text(StatusCode::OK, PLAIN, "ALIVE\n".to_owned()),
                 false => text(StatusCode::SERVICE_UNAVAILABLE, PLAIN, "HANGS\n".to_owned()),
@@ -187,7 +189,7 @@ impl WebPort {
         }
     }
 
-    /// Waits until nobody makes a page, and all others have been heard since the last one.
+    /// Waits until no page is being made, and all other tasks have run since the last one.
     async fn page_turn(&self) -> MutexGuard<'_, ()> {
         let turn = self.pages.lock().await;
         yield_now().await;
@@ -201,7 +203,7 @@ impl WebPort {
         }
         let request = match whole_request(request).await {
             Ok(request) => request.map(Body::new),
-            // gRPC's clients read a gRPC status.
+            // gRPC clients expect a gRPC status.
             Err(refusal) if refusal.status() == StatusCode::PAYLOAD_TOO_LARGE => {
                 return Status::resource_exhausted("the request is too large").into_http();
             }
@@ -218,7 +220,7 @@ impl WebPort {
     }
 }
 
-/// Relative, so that it also leads there behind a proxy that has this port below a path of its own.
+/// Redirects relatively, so that the redirect also works behind a proxy that serves this port below a path of its own.
 fn to_viewer(query: Option<&str>) -> Response<Body> {
     let query = query.map(|query| format!("?{query}")).unwrap_or_default();
     let answer = Response::builder().status(StatusCode::TEMPORARY_REDIRECT);

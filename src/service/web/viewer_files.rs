@@ -1,4 +1,4 @@
-//! The files of the live view's page, read once when the server starts: nothing of a request ever becomes a path.
+//! Files of the live view's page, read once at the start of the server: no part of a request ever becomes a path.
 
 use std::{
     collections::BTreeMap,
@@ -17,17 +17,17 @@ use http::{
 use http_body_util::Full;
 use tonic::body::Body;
 
-/// Of all files together.
+/// Maximum bytes of all files.
 const BYTES_MAX: u64 = 32 << 20;
-/// Files of the folder and the folders in it.
+/// Maximum number of files in the folder and its subfolders.
 const FILES_MAX: usize = 256;
-/// What the page of the folder is called.
+/// File name of the page.
 const INDEX: &str = "index.html";
-/// Scripts, styles and calls of this server alone; pictures that the page itself makes.
+/// Allows scripts, styles and calls of this server only, and images that the page itself generates.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The files by their path below the folder.
+/// Files by their path below the folder.
 pub struct ViewerFiles(BTreeMap<String, ViewerFile>);
 
 struct ViewerFile {
@@ -35,7 +35,7 @@ struct ViewerFile {
     bytes: Bytes,
 }
 
-/// Why a folder cannot be served.
+/// Error of a folder that cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[error("metrics.viewer_dir, {}: {problem}", path.display())]
 pub struct ViewerFilesError {
@@ -56,10 +56,10 @@ enum ViewerFilesProblem {
 }
 
 impl ViewerFiles {
-    /// Reads a folder and the folders in it.
+    /// Reads a folder and its subfolders.
     ///
     /// # Errors
-    /// When something in it cannot be read, is a link, or is too much.
+    /// Returns an error if an entry cannot be read or is a link, or the folder is too large.
     pub fn read(folder: &Path) -> Result<ViewerFiles, ViewerFilesError> {
         let of = |path: &Path, problem| ViewerFilesError { path: path.to_owned(), problem };
         let (mut files, mut bytes_left) = (BTreeMap::new(), BYTES_MAX);
@@ -69,9 +69,9 @@ impl ViewerFiles {
             for entry in entries {
                 let entry = entry.map_err(|e| of(&path, e.into()))?;
                 let (path, part) = (entry.path(), entry.file_name());
-                // A name that is no text is in no URL.
+                // A name that is not UTF-8 is in no URL.
                 let Some(part) = part.to_str() else { continue };
-                // Of the entry itself: a link is not followed out of the folder.
+                // Metadata of the entry itself: links out of the folder are not followed.
                 let found = entry.metadata().map_err(|e| of(&path, e.into()))?;
                 if found.is_dir() {
                     folders.push((path, format!("{name}{part}/")));
@@ -92,7 +92,7 @@ impl ViewerFiles {
             .ok_or_else(|| of(folder, ViewerFilesProblem::NoIndex))
     }
 
-    /// The file of a path below the page's; empty: the page.
+    /// Returns the file at a path below the page's; an empty path is the page.
     pub fn answer(&self, path: &str) -> Option<Response<Body>> {
         let ViewerFile { kind, bytes } = self.0.get(if path.is_empty() { INDEX } else { path })?;
         let answer = Response::builder()
@@ -101,7 +101,7 @@ impl ViewerFiles {
             .header(CONTENT_SECURITY_POLICY, POLICY)
             .header(X_CONTENT_TYPE_OPTIONS, "nosniff")
             .header(REFERRER_POLICY, "no-referrer")
-            // Another version of the server may serve another page at the same address.
+            // Another version of the server may serve another page at this address.
             .header(CACHE_CONTROL, "no-cache");
         Some(answer.body(Body::new(Full::from(bytes.clone()))).expect("a good head"))
     }

@@ -1,7 +1,7 @@
-//! The connections of the HTTP port: there are few, and a connection without a live view gives way to a new one.
+//! Limit of the HTTP port's connections: there are few, and a connection without a live view gives way to a new one.
 //!
-//! A connection costs its peer nothing, and health and metrics need no key. So any number of peers that are silent, slow or
-//! do not read keep nobody out: a probe always finds a place.
+//! A connection costs its peer nothing, and health and metrics need no key. With this rule silent, slow or non-reading
+//! peers keep nobody out, whatever their number: a probe can always connect.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -10,33 +10,33 @@ use parking_lot::Mutex;
 use super::connection_use::ConnectionUse;
 use crate::service::metrics::WATCHERS_MAX;
 
-/// Connections at a time: readers of metrics need few, and a browser opens up to six.
+/// Maximum connections: readers of metrics need few, and a browser opens up to six.
 const CONNECTIONS_MAX: usize = 64;
-/// Most connections are not live views, so that there is one to give way.
+/// Most connections are not live views, so that one can give way.
 const _: () = assert!(2 * WATCHERS_MAX < CONNECTIONS_MAX);
 
-/// The places of a port.
+/// Open connections of a port.
 #[derive(Default)]
 pub struct WebPlaces(Mutex<TakenPlaces>);
 
 #[derive(Default)]
 struct TakenPlaces {
     last_number: u64,
-    /// By number, so oldest first.
+    /// Connections by number, so the oldest first.
     all: BTreeMap<u64, (IpAddr, Arc<ConnectionUse>)>,
 }
 
-/// A connection's place; given back when dropped.
+/// Slot of a connection; released when dropped.
 pub struct WebPlace {
     places: Arc<WebPlaces>,
     number: u64,
-    /// Says when the connection has to give way.
+    /// Use of the connection; signals when it has to give way.
     pub used: Arc<ConnectionUse>,
 }
 
 impl WebPlaces {
-    /// Takes a place for a connection of `address`. If there is none, the oldest connection of the address with the most of
-    /// them gives way; `None` if all are live views.
+    /// Takes a slot for a connection of `address`. If none is free, the oldest connection of the address with the most
+    /// of them gives way; `None` if all are live views.
     pub fn take(self: &Arc<Self>, address: IpAddr) -> Option<WebPlace> {
         let mut open = self.0.lock();
         if open.all.len() >= CONNECTIONS_MAX {
@@ -91,7 +91,7 @@ mod tests {
         let _second_probe = places.take(from(1)).expect("a place");
         assert!(!has_to_go(&probe).await && !has_to_go(&crowd[0]).await, "a live view stays");
         assert!(has_to_go(&crowd[1]).await && !has_to_go(&crowd[2]).await);
-        // A place that was given up is free.
+        // A released slot is free.
         drop(view);
         drop(crowd);
         let _others = [(); CONNECTIONS_MAX - 2].map(|()| places.take(from(2)).expect("a place"));

@@ -1,4 +1,4 @@
-//! What a field was built from, as the name of its file.
+//! Key of a cached field, from the field's inputs.
 
 use std::fmt::Write as _;
 
@@ -7,15 +7,15 @@ use crate::{
     sdf::{FIELD_VERSION, FieldOptions},
 };
 
-/// Names a field by its content: the mesh, every option and the version of the code.
+/// Hash of a field's inputs: the mesh, every option and the version of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldKey([u8; 32]);
 
 impl FieldKey {
-    /// Of a field of `mesh` with `options`.
+    /// Computes the key of a field of `mesh` with `options`.
     pub fn of(mesh: &TriangleMesh, options: &FieldOptions) -> FieldKey {
         let mut hash = blake3::Hasher::new();
-        // Of the crate as well as of the field: a change of the code may change a field without its format.
+        // Includes the crate's version and the field's: a change of the code may change a field without its format.
         hash.update(env!("CARGO_PKG_VERSION").as_bytes());
         hash.update(&FIELD_VERSION.to_le_bytes());
         let options = postcard::to_stdvec(options).expect("plain numbers");
@@ -25,7 +25,7 @@ impl FieldKey {
             hash.update(&x.to_le_bytes());
         }
         for t in 0..mesh.triangle_id_end() {
-            // A removed triangle keeps its number, and no vertex has this one.
+            // A removed triangle keeps its number; no vertex has this id.
             for vertex in mesh.get(TriangleId(t)).unwrap_or([u32::MAX; 3]) {
                 hash.update(&vertex.to_le_bytes());
             }
@@ -33,7 +33,7 @@ impl FieldKey {
         FieldKey(hash.finalize().into())
     }
 
-    /// Of the file that holds the field.
+    /// Returns the name of the file that holds the field.
     pub fn file_name(&self) -> String {
         self.0.iter().fold(String::new(), |mut name, byte| {
             // Writing to a string cannot fail.
@@ -42,7 +42,7 @@ impl FieldKey {
         }) + ".field"
     }
 
-    /// As a file states it.
+    /// Returns the key as stored in a file.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -1,7 +1,7 @@
-//! How much of a disk the kept fields take, and what goes when it is too much.
+//! Limit of the disk space for cached fields.
 //!
-//! Files used longest ago go first. A temporary file that nobody has written to for an hour was left by a server that
-//! was killed. Ages are told by the file system's own clock, which may be another machine's.
+//! The least recently used files are removed first. A temporary file that was not written for an hour was left by a
+//! killed server. Ages are measured by the file system's own clock, which may be another machine's.
 
 use std::{
     fs::{self, File},
@@ -14,22 +14,22 @@ use tracing::{info, warn};
 
 use crate::os::{lasting::note_change, regular_file};
 
-/// Of files on their way to their name.
+/// Extension of files that are being written.
 pub const TEMPORARY: &str = "tmp";
-/// Of kept fields.
+/// Extension of cached fields.
 const KEPT: &str = "field";
-/// Writing the largest field takes seconds.
+/// Age after which a temporary file is removed; writing the largest field takes seconds.
 const TEMPORARY_AGE_MAX: Duration = Duration::from_secs(3600);
 
-/// What one folder may hold.
+/// Limit of one folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Of all kept fields together.
+    /// Maximum bytes of all cached fields.
     pub bytes_max: u64,
 }
 
 impl Room {
-    /// Removes what is too old or too much. `newest` was written just now, and stays.
+    /// Removes abandoned temporary files, and fields beyond the limit. `newest` was written just now, and stays.
     pub fn tidy(self, folder: &Path, newest: &Path) {
         if let Err(error) = self.try_tidy(folder, newest) {
             warn!(folder = %folder.display(), "the kept fields cannot be looked through: {error}");
@@ -42,7 +42,7 @@ impl Room {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let path = entry.path();
-            // An error: another server that shares the folder has removed it.
+            // An error means that another server that shares the folder has removed it.
             let Ok(metadata) = entry.metadata() else { continue };
             let used = metadata.modified()?;
             match path.extension().and_then(|e| e.to_str()) {
@@ -55,7 +55,7 @@ impl Room {
                 _ => {}
             }
         }
-        // Used longest ago first.
+        // Least recently used first.
         kept.sort();
         let mut bytes: u64 = kept.iter().map(|(_, bytes, _)| bytes).sum();
         for (_, freed, path) in kept.iter().filter(|(.., path)| path != newest) {
@@ -69,9 +69,9 @@ impl Room {
     }
 }
 
-/// Notes that a kept field was used now.
+/// Marks a cached field as used now.
 pub fn note_use(path: &Path) {
-    // An error: a folder that cannot be written to. Nothing is removed from it then either.
+    // An error means a folder that cannot be written. Nothing is removed from it then either.
     let opened = regular_file::open(path, File::options().append(true));
     let _ = opened.map(|(file, _)| note_change(&file));
 }

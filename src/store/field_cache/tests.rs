@@ -10,13 +10,13 @@ use crate::{
     scene::tool::field::field_of,
 };
 
-/// A folder of its own, gone with the test.
+/// Temporary folder, removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
         let folder = env::temp_dir().join(format!("palpate-{name}-{}", process::id()));
-        // Left behind by a test of the same number that was killed.
+        // Left by a killed test with the same process number.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a writable temporary folder");
         Folder(folder)
@@ -52,7 +52,7 @@ fn get_or_build(
     got.unwrap_or_else(|never| match never {})
 }
 
-/// A kept field and what it was built from.
+/// A cached field and its inputs.
 struct Kept {
     folder: Folder,
     cache: FieldCache,
@@ -65,7 +65,7 @@ struct Kept {
 impl Kept {
     fn new(name: &str) -> Kept {
         let folder = Folder::new(name);
-        // Coarse, so that it is built soon: it is damaged in two hundred places, and built again after each.
+        // Coarse, so that it is built quickly: it is damaged at two hundred offsets, and built again after each.
         let options = FieldOptions { tolerance_m: Some(1.5e-3), ..FieldOptions::default() };
         let cache = FieldCache::new(&folder, u64::MAX);
         let surface = surface(shapes::torus(0.01, 0.003, 16, 8));
@@ -84,7 +84,7 @@ impl Kept {
         self.cache.path(self.surface.mesh(), &self.options)
     }
 
-    /// With these bytes in its place the field is built again, is the same, and is kept again.
+    /// With these bytes in the file the field is built again, is equal, and is cached again.
     fn assert_rebuilt_from(&self, bytes: &[u8], case: &str) {
         fs::write(self.path(), bytes).expect("writable");
         let (field, origin) = self.get();
@@ -158,7 +158,7 @@ fn a_foreign_file_never_changes_an_answer() {
     assert_ne!(FieldKey::of(kept.surface.mesh(), &coarse), key);
 }
 
-/// Bytes changed under a right checksum: whatever is taken as a field can be read everywhere.
+/// Bytes changed under a valid checksum: an accepted field can be evaluated everywhere.
 #[test]
 fn a_forged_file_never_panics() {
     let kept = Kept::new("forged");
@@ -190,7 +190,7 @@ fn a_forged_file_never_panics() {
 #[test]
 fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
     let folder = Folder::new("unwritable");
-    // Not a folder, so nothing can be made in it: permissions would not hold back a privileged user.
+    // A file instead of a folder, so that nothing can be made in it: permissions would not stop a privileged user.
     let file = folder.join("data");
     fs::write(&file, b"in the way").expect("writable");
     let cache = FieldCache::new(&file, u64::MAX);
@@ -215,7 +215,7 @@ fn the_folder_stays_within_its_room_and_what_was_used_last_stays() {
     for surface in &surfaces[..3] {
         assert_eq!(keep(&all, surface), FieldOrigin::Built);
     }
-    // As a server leaves them that was killed while it wrote: the first long ago, the second just now.
+    // Left by a server that was killed while it wrote: the first long ago, the second just now.
     let left = ["1-0.tmp", "1-1.tmp"].map(|name| folder.join("fields").join(name));
     left.iter().for_each(|path| fs::write(path, "half").expect("a writable folder"));
     let now = fs::metadata(&left[0]).and_then(|file| file.modified()).expect("just written");
@@ -224,7 +224,7 @@ fn the_folder_stays_within_its_room_and_what_was_used_last_stays() {
     drop(old);
     // The first is used again, so that the second is the oldest.
     assert_eq!(keep(&all, &surfaces[0]), FieldOrigin::Cached);
-    // For three, though one is a little larger than another.
+    // Enough for three, though one is a little larger than another.
     let room = bytes(&surfaces[0]) + 5 * bytes(&surfaces[2]) / 2;
     let small = FieldCache::new(&folder, room);
     assert_eq!(keep(&small, &surfaces[3]), FieldOrigin::Built);
@@ -232,7 +232,7 @@ fn the_folder_stays_within_its_room_and_what_was_used_last_stays() {
     assert_eq!(kept, [true, false, true, true]);
     assert!(surfaces.iter().map(bytes).sum::<u64>() <= room);
     assert_eq!(left.map(|path| path.exists()), [false, true]);
-    // One that is larger than all the room is kept alone.
+    // A field larger than the limit is kept alone.
     let none = FieldCache::new(&folder, 1);
     assert_eq!(keep(&none, &surfaces[1]), FieldOrigin::Built);
     let kept: Vec<bool> = surfaces.iter().map(|surface| bytes(surface) > 0).collect();
@@ -246,7 +246,7 @@ fn a_file_is_not_read_before_there_is_room_for_it() {
     let (surface, options) = (surface(shapes::cuboid(DVec3::ONE)), FieldOptions::default());
     let path = cache.path(surface.mesh(), &options);
     fs::create_dir_all(folder.join("fields")).expect("a writable folder");
-    // Had it been read, it would have been found damaged and built anew.
+    // If it had been read, it would have been found damaged and built again.
     fs::write(&path, [0; 1000]).expect("a writable folder");
     let build = || unreachable!("it was refused");
     let refused = cache.get_or_build(&surface, &options, Err::<(), u64>, build);

@@ -1,25 +1,25 @@
-//! A claim of a scene, and what a server that is asked for the scene makes of it.
+//! Claims of scenes, and the decision of a server that is asked for a scene.
 
 use serde::{Deserialize, Serialize};
 
-/// One server's ownership of a scene, or that there is no owner from this epoch on.
+/// Ownership of a scene by one server, or by none, from this epoch on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SceneClaim {
-    /// Rises with each claim of the scene, from 1.
+    /// Epoch of the claim; rises with each claim of the scene, from 1.
     pub epoch: u64,
-    /// Whose it is.
+    /// Owner, or the reason why there is none.
     pub state: ClaimState,
 }
 
-/// Whose a scene is.
+/// Ownership state of a scene.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimState {
-    /// A server's.
+    /// Owned by a server.
     Owned(ClaimHolder),
-    /// Given up in good order: whoever is asked for it takes it.
+    /// Released cleanly: any server that is asked for the scene takes it.
     Free,
-    /// There is no such scene any more; files that are left are nobody's.
+    /// The scene was deleted; remaining files belong to nobody.
     Deleted,
 }
 
@@ -27,50 +27,50 @@ pub enum ClaimState {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimHolder {
-    /// Of one process: a server that is started again is another.
+    /// Id of one process: a restarted server has another.
     pub server: String,
-    /// Where its clients find it.
+    /// Address under which clients reach it.
     pub address: String,
 }
 
-/// From whom a server claims a scene.
+/// Owners from whom a server claims a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimFrom {
-    /// An owner that is silent, or nobody.
+    /// An owner whose lease has expired, or nobody.
     Silent,
-    /// Its owner, whatever that does: an admin says that it hangs.
+    /// Any owner, even a live one: an admin reports that it hangs.
     Anyone,
 }
 
-/// What a server does that is asked for a scene which it does not serve.
+/// Decision of a server that is asked for a scene which it does not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// Says that there is none.
+    /// Reports that there is no such scene.
     Unknown,
-    /// Names the owner.
+    /// Reports the owner.
     Elsewhere {
-        /// It.
+        /// Owner of the scene.
         holder: ClaimHolder,
-        /// Since when.
+        /// Epoch of the owner's claim.
         epoch: u64,
     },
-    /// Serves it: it was handed over in this epoch.
+    /// Serves the scene: it was handed over to this server in this epoch.
     Own {
-        /// Its own.
+        /// Epoch of this server's claim.
         epoch: u64,
     },
-    /// Claims it with this epoch.
+    /// Claims the scene with this epoch.
     Claim {
-        /// The next one.
+        /// Next epoch.
         epoch: u64,
-        /// Who had it: is looked at once more, and waited for until it is silent.
+        /// Previous owner: its heartbeat is looked at once more, and the server waits until the lease has expired.
         before: Option<ClaimHolder>,
     },
 }
 
 impl SceneClaim {
-    /// What `own` does about a scene with this newest claim. `is_silent`: whether a server has given no sign of life for
-    /// the term of its lease.
+    /// Decides what `own` does about a scene with this newest claim. `is_silent` returns true if a server has sent no
+    /// heartbeat for the term of its lease.
     pub fn opening(
         &self,
         own: &ClaimHolder,
@@ -91,7 +91,7 @@ impl SceneClaim {
         }
     }
 
-    /// Its owner; `None` when it has none.
+    /// Returns the owner; `None` if there is none.
     pub fn holder(&self) -> Option<&ClaimHolder> {
         match &self.state {
             ClaimState::Owned(holder) => Some(holder),

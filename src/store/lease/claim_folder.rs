@@ -1,4 +1,4 @@
-//! Claims on disk or in an object store, a file each.
+//! Claims on disk or in an object store, one file each.
 
 use std::{fs, io, path::Path};
 
@@ -10,27 +10,27 @@ use crate::{
     },
 };
 
-/// The claims of all scenes of a store: `ID/EPOCH` is one.
+/// Claims of all scenes of a store; a claim is the file `ID/EPOCH`.
 #[derive(Debug)]
 pub struct ClaimFolder {
     place: Box<dyn StorePlace>,
 }
 
-/// Where they are, below the leases.
+/// Folder of the claims below the leases.
 pub const CLAIMS: &str = "scenes";
 
-/// Beside a scene's claims: the epoch of the claim with which it was made.
+/// File in a scene's folder with the epoch of the claim under which the scene was made.
 const MADE: &str = "made";
 
-/// Claims that are kept of a scene. A server that was stopped between its look and its claim must not find the place of a
-/// claim empty that there was in between.
+/// Number of claims that are kept of a scene. A server that was stopped between its look and its claim must not find
+/// the name of a claim free that existed in between.
 const CLAIMS_KEPT: u64 = 8;
 
 impl ClaimFolder {
-    /// `own`: of this process alone.
+    /// Opens the claims below the folder of leases. `own`: a name unique to this process.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// Returns an error if the folder cannot be made.
     pub fn open(leases: &Path, own: &str) -> io::Result<ClaimFolder> {
         let scenes = leases.join(CLAIMS);
         fs::create_dir_all(&scenes)?;
@@ -41,39 +41,39 @@ impl ClaimFolder {
         Ok(ClaimFolder::of(Box::new(FolderPlace::new(scenes, own))))
     }
 
-    /// Those that are there, whether or not there is a folder for them.
+    /// Opens existing claims for reading, without making their folder.
     pub fn to_read(leases: &Path) -> ClaimFolder {
         ClaimFolder::of(Box::new(FolderPlace::new(leases.join(CLAIMS), "")))
     }
 
-    /// Those of a place that has nothing else.
+    /// Uses the claims in a store location that holds nothing else.
     pub fn of(place: Box<dyn StorePlace>) -> ClaimFolder {
         ClaimFolder { place }
     }
 
-    /// The ids of all scenes that were ever claimed.
+    /// Returns the ids of all scenes that were ever claimed.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn ids(&self) -> io::Result<Vec<String>> {
         let all = self.place.list("")?.unwrap_or_default();
         Ok(all.into_iter().map(|entry| entry.name).collect())
     }
 
-    /// Notes that the files of a scene are there, which was claimed with this epoch to be made. It lasts then: should they be
-    /// away later, it is known that there is such a scene.
+    /// Durably records that the files of a scene exist, which was claimed with this epoch to be made. If the files are
+    /// missing later, the record shows that there is such a scene.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn note_made(&self, scene: &str, epoch: u64) -> io::Result<()> {
         self.place.put(&key_below(scene, MADE), &[epoch.to_string().as_bytes()])
     }
 
-    /// Whether files of a scene were ever there, since it was deleted the last time: that was noted, or one of its owners has
-    /// given it up in good order.
+    /// Returns true if the scene ever had files since its last deletion: its creation was recorded, or an owner has
+    /// released it cleanly.
     ///
     /// # Errors
-    /// The system's, or when a file is no claim.
+    /// Errors of the system, or a file that is not a claim.
     pub fn was_made(&self, scene: &str) -> io::Result<bool> {
         let noted = self.text(&key_below(scene, MADE))?.and_then(|epoch| epoch.parse().ok());
         let mut epochs = self.epochs(scene)?;
@@ -88,21 +88,21 @@ impl ClaimFolder {
         Ok(noted.is_some())
     }
 
-    /// The claim of a scene that counts. O(claims kept).
+    /// Returns the valid claim of a scene. O(claims kept).
     ///
     /// # Errors
-    /// The system's, or when the file is no claim.
+    /// Errors of the system, or a file that is not a claim.
     pub fn newest(&self, scene: &str) -> io::Result<Option<SceneClaim>> {
         loop {
             let Some(epoch) = self.epochs(scene)?.into_iter().max() else { return Ok(None) };
-            // None: a later one has come, and this one gone, since the list was made.
+            // None: a later claim has arrived, and this one was removed, since the listing.
             if let Some(claim) = self.claim(scene, epoch)? {
                 return Ok(Some(claim));
             }
         }
     }
 
-    /// That of an epoch; `None` when it is not there.
+    /// Reads the claim of an epoch; `None` if it does not exist.
     fn claim(&self, scene: &str, epoch: u64) -> io::Result<Option<SceneClaim>> {
         let key = key(scene, epoch);
         let Some(text) = self.text(&key)? else { return Ok(None) };
@@ -113,7 +113,7 @@ impl ClaimFolder {
         Ok(Some(SceneClaim { epoch, state }))
     }
 
-    /// What a file says; `None` when it is not there.
+    /// Reads the text of a file; `None` if it does not exist.
     fn text(&self, key: &str) -> io::Result<Option<String>> {
         let mut text = String::new();
         match self.place.open(key, FileForm::Whole) {
@@ -123,47 +123,47 @@ impl ClaimFolder {
         Ok(Some(text))
     }
 
-    /// The epochs of the claims of scenes that count. A claim is never changed: of an epoch whose claim is known, nothing
-    /// more needs to be read.
+    /// Returns the epochs of the scenes' valid claims. A claim never changes: if the claim of an epoch is known,
+    /// nothing more needs to be read.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn newest_epochs(&self, scenes: &[String]) -> io::Result<Vec<Option<u64>>> {
         let lists = self.place.lists(scenes)?;
         Ok(lists.into_iter().map(|list| epochs(list).max()).collect())
     }
 
-    /// Puts a claim, which lasts then, where there is none of its epoch or a later one. Whether it counts: if not, another
-    /// server was first.
+    /// Writes a claim durably, unless there is one of its epoch or a later one. Returns true if the claim is valid,
+    /// false if another server was first.
     ///
     /// # Errors
-    /// The system's; the claim is not there then, unless the error is `TimedOut`.
+    /// Errors of the system; the claim was then not written, unless the error is `TimedOut`.
     pub fn put(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
         let text = toml::to_string(&ClaimText { state: claim.state.clone() }).expect("text only");
         if !self.place.put_new(&key(scene, claim.epoch), text.as_bytes())? {
             return Ok(false);
         }
-        // It is there: what is not known after an error is whether it counts.
+        // The claim is written: after an error only its validity is unknown.
         if self.newest(scene).map_err(uncertain)?.as_ref() != Some(claim) {
             return Ok(false);
         }
         let epochs = self.epochs(scene).unwrap_or_default();
         for old in epochs.into_iter().filter(|e| e + CLAIMS_KEPT < claim.epoch) {
-            // An error, here or of the list: it goes with the next claim.
+            // Errors, also of the listing, are ignored: the next claim removes the file.
             let _ = self.place.remove(&key(scene, old), FileForm::Whole);
         }
         Ok(true)
     }
 
-    /// Removes all claims of a scene. Only where nobody is there who has seen one of them, or has seen that there is none:
+    /// Removes all claims of a scene. Allowed only if no server has seen one of them, or has seen that there is none:
     /// the next epoch is the first one again.
     ///
     /// # Errors
-    /// The system's; the newest claim is there then, or all are gone.
+    /// Errors of the system; then either the newest claim still exists, or all are gone.
     pub fn forget(&self, scene: &str) -> io::Result<()> {
         let mut epochs = self.epochs(scene)?;
         epochs.sort_unstable();
-        // First, so that it says nothing of a later scene of the id.
+        // Removed first, so that the record says nothing about a later scene with this id.
         self.place.remove(&key_below(scene, MADE), FileForm::Whole)?;
         for epoch in epochs {
             self.place.remove(&key(scene, epoch), FileForm::Whole)?;
@@ -176,7 +176,7 @@ impl ClaimFolder {
     }
 }
 
-/// Other names are of claims on their way to their place.
+/// Returns the epochs in a list of files; other names belong to claims that are being written.
 fn epochs(list: Option<Vec<PlaceEntry>>) -> impl Iterator<Item = u64> {
     list.unwrap_or_default().into_iter().filter_map(|entry| entry.name.parse().ok())
 }
@@ -185,7 +185,7 @@ fn key(scene: &str, epoch: u64) -> String {
     key_below(scene, &epoch.to_string())
 }
 
-/// As it is on disk; the epoch is the file's name.
+/// Text of a claim on disk; the epoch is the file's name.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClaimText {

@@ -1,4 +1,4 @@
-//! Signs of life of servers on disk or in an object store, a file each.
+//! Heartbeats of servers on disk or in an object store, one file each.
 
 use std::{fs, io, path::Path};
 
@@ -10,55 +10,56 @@ use crate::store::place::{
     folder_place::{FolderPlace, PASSING},
 };
 
-/// A server's sign of life.
+/// Heartbeat of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerBeat {
-    /// Rises with each.
+    /// Count of heartbeats; rises with each.
     pub count: u64,
-    /// Of its leases, milliseconds: who waits for its end waits for so long at least.
+    /// Term of the server's leases, milliseconds: minimum wait of any server that waits for a lease's end.
     pub term_ms: u64,
-    /// Whose.
+    /// Sender of the heartbeat.
     pub server: ClaimHolder,
 }
 
-/// The signs of life of all servers of a store.
+/// Heartbeats of all servers of a store.
 #[derive(Debug)]
 pub struct BeatFolder(Box<dyn StorePlace>);
 
-/// Where they are, below the leases.
+/// Folder of the heartbeats below the leases.
 pub const BEATS: &str = "servers";
 
 impl BeatFolder {
-    /// Those below the folder of all leases.
+    /// Opens the heartbeats below the folder of all leases.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// Returns an error if the folder cannot be made.
     pub fn open(leases: &Path) -> io::Result<BeatFolder> {
         let folder = leases.join(BEATS);
         fs::create_dir_all(&folder)?;
         Ok(BeatFolder::of(Box::new(FolderPlace::new(folder, ""))))
     }
 
-    /// Those of a place that has nothing else.
+    /// Uses the heartbeats in a store location that holds nothing else.
     pub fn of(place: Box<dyn StorePlace>) -> BeatFolder {
         BeatFolder(place)
     }
 
-    /// In the place of the one before. Need not last: after a crash of the machine its writer is gone too.
+    /// Replaces the server's previous heartbeat. Need not be durable: after a crash of the machine the writer is gone
+    /// too.
     ///
     /// # Errors
-    /// The system's; the one before is there then.
+    /// Errors of the system; the previous heartbeat is then still there.
     pub fn put(&self, beat: &ServerBeat) -> io::Result<()> {
         let text = toml::to_string(beat).expect("text and numbers");
         self.0.put_fleeting(&beat.server.server, text.as_bytes())
     }
 
-    /// The newest one of a server; `None` when there is none that is whole. As none is made to last, a crash of the machine
-    /// may leave a part of one: its writer is gone then, or puts another.
+    /// Reads the newest heartbeat of a server; `None` if there is none that is complete. Heartbeats are not durable, so
+    /// a crash of the machine may leave a part of one: its writer is then gone, or writes another.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn newest(&self, server: &str) -> io::Result<Option<ServerBeat>> {
         let mut bytes = Vec::new();
         match self.0.open(server, FileForm::Whole) {
@@ -68,20 +69,20 @@ impl BeatFolder {
         Ok(toml::from_slice(&bytes).ok())
     }
 
-    /// Those of all servers, by server.
+    /// Reads the heartbeats of all servers, by server.
     ///
     /// # Errors
-    /// As [`BeatFolder::newest`].
+    /// Errors of [`BeatFolder::newest`].
     pub fn all(&self) -> io::Result<Vec<(String, Option<ServerBeat>)>> {
         let names = self.0.list("")?.unwrap_or_default().into_iter().map(|entry| entry.name);
         let servers = names.filter(|name| !name.contains(PASSING));
         servers.map(|server| Ok((server.clone(), self.newest(&server)?))).collect()
     }
 
-    /// Of a server that owns nothing any more.
+    /// Removes the heartbeat of a server that owns nothing any more.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn remove(&self, server: &str) -> io::Result<()> {
         self.0.remove(server, FileForm::Whole)
     }

@@ -1,4 +1,4 @@
-//! Claims as files, and all orders of the steps of a few servers.
+//! Tests of claims as files, and of all orders of the steps of a few servers.
 
 mod model;
 
@@ -18,7 +18,7 @@ use super::{
     term::{LeaseTerm, SeenBeat},
 };
 
-/// A folder of this test, removed at the end.
+/// Temporary folder, removed when the test ends.
 struct Leases(PathBuf);
 
 impl Leases {
@@ -32,7 +32,7 @@ impl Leases {
 
 impl Drop for Leases {
     fn drop(&mut self) {
-        // An error: it is gone already.
+        // Error ignored: the folder is gone already.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -94,7 +94,7 @@ fn that_a_scene_was_made_is_known_until_it_is_deleted() {
     put(4, ClaimState::Owned(holder("a")));
     assert!(!was_made(), "the note is of the one before");
     folder.note_made("liver", 4).expect("room");
-    // Also when its own claim is long gone.
+    // Also when the server's own claim is long gone.
     (5..30).for_each(|epoch| put(epoch, ClaimState::Owned(holder("b"))));
     assert!(was_made());
     put(30, ClaimState::Deleted);
@@ -115,7 +115,7 @@ fn an_old_claim_is_not_put_and_all_that_is_put_is_read() {
         assert!(folder.put("liver", &claim).expect("room"));
         assert_eq!(folder.newest("liver").expect("readable"), Some(claim));
     }
-    // Its file is gone, and its place is empty: it does not count all the same.
+    // The file of this epoch is gone, and its name is free: the claim is still not valid.
     assert!(!folder.put("liver", &owned(1, "b")).expect("room"));
     assert!(!folder.put("liver", &owned(30, "b")).expect("room"));
     let beats = BeatFolder::open(&leases.0).expect("room");

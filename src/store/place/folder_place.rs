@@ -1,4 +1,4 @@
-//! A folder of a file system as a place.
+//! Store location in a folder of a file system.
 
 use std::{
     fs::{self, File, Metadata},
@@ -18,38 +18,39 @@ use crate::os::{
     regular_file,
 };
 
-/// A folder that is there.
+/// An existing folder.
 #[derive(Debug)]
 pub struct FolderPlace {
     root: PathBuf,
-    /// Sets its passing files apart from those of other servers.
+    /// Part of temporary names, which separates them from those of other servers.
     own: String,
     lock: FolderLock,
 }
 
-/// The file whose lock makes a folder this process's, if there is one: another in its place is another's to lock.
+/// File whose lock makes a folder this process's own, if there is one: a different file at its path would be another
+/// process's to lock.
 #[derive(Clone, Debug, Default)]
 struct FolderLock(Option<Arc<NamedFile>>);
 
-/// How the name of a file or folder begins that is on its way to its name, or to its end: no id begins with it.
+/// Prefix of the names of temporary files and folders, which are being written or removed; no id begins with it.
 pub const PASSING: &str = ".";
-/// Of a file on its way to its name, which its generation tells.
+/// Extension of a file that is being written; its stem is the generation.
 pub const TEMPORARY: &str = "tmp";
 
-/// Files that this process has put where there was none.
+/// Number of new files that this process has put.
 static PUTS: AtomicU64 = AtomicU64::new(0);
 
-/// Scenes whose changes are written at once. Each has a file and a sync of its own; file systems commit those that come
-/// together in one, and a disk takes several in the time of one.
+/// Maximum scenes whose changes are written concurrently. Each has a file and a sync of its own; file systems commit
+/// concurrent syncs together, and a disk takes several in the time of one.
 const WRITES_AT_ONCE: usize = 4;
 
 impl FolderPlace {
-    /// `own`: of this process alone, where several put new files.
+    /// Creates the location. `own`: a name unique to this process, needed if several put new files.
     pub fn new(root: PathBuf, own: &str) -> FolderPlace {
         FolderPlace { root, own: own.to_owned(), lock: FolderLock::default() }
     }
 
-    /// The same, into which nothing is written once the locked file is not in its place.
+    /// Refuses all writes once the locked file is not at its path any more.
     pub fn locked_by(self, lock: NamedFile) -> FolderPlace {
         FolderPlace { lock: FolderLock(Some(Arc::new(lock))), ..self }
     }
@@ -66,7 +67,7 @@ impl FolderPlace {
         if key.is_empty() { self.root.clone() } else { self.root.join(key) }
     }
 
-    /// Beside a path, and of no other.
+    /// Returns a temporary path next to `path`, unique to it.
     fn passing(path: &Path, why: &str) -> PathBuf {
         let name = path.file_name().expect("a key has a name").to_string_lossy();
         path.with_file_name(format!("{PASSING}{why}{name}"))
@@ -117,13 +118,13 @@ impl StorePlace for FolderPlace {
         let written = (|| {
             let mut file = overwritten(&temporary)?;
             parts.iter().try_for_each(|part| file.write_all(part))?;
-            // The bytes before the name, and the name before it counts.
+            // The bytes are durable before the name, and the name before it is valid.
             file.sync_all()?;
             fs::rename(&temporary, &path)?;
             sync_folder(folder_of(&path))
         })();
         if written.is_err() {
-            // Not there when it could not be made or was renamed.
+            // Fails if the file could not be made or was renamed already.
             let _ = fs::remove_file(&temporary);
         }
         written
@@ -133,7 +134,7 @@ impl StorePlace for FolderPlace {
         let path = self.path(key);
         let passing = FolderPlace::passing(&path, "");
         match overwritten(&passing).and_then(|mut file| file.write_all(bytes)) {
-            // The old one has room on a full disk, where all has to go on but changes.
+            // The old file has its space on a full disk, on which everything but changes has to go on.
             Err(error) if is_full(&error) && path.is_file() => {
                 let _ = fs::remove_file(&passing);
                 let (mut file, _) = regular_file::open(&path, File::options().write(true))?;
@@ -149,30 +150,30 @@ impl StorePlace for FolderPlace {
         let folder = folder_of(&path);
         fs::create_dir_all(folder)?;
         let name = path.file_name().expect("a key has a name").to_string_lossy();
-        // Several threads may put the same file at once: each writes one of its own.
+        // Several threads may put the same file concurrently: each writes a temporary file of its own.
         let number = PUTS.fetch_add(1, Relaxed);
         let passing = folder.join(format!("{PASSING}{name}-{}-{number}", self.own));
         let mut file = File::create_new(&passing)?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
-        // A hard link is made whole or not at all, and never over another file.
+        // Hard links are atomic, and never replace another file.
         let put = written.map(|()| fs::hard_link(&passing, &path));
-        // Should it stay, it is nobody's.
+        // If removal fails, the file is ignored.
         let _ = fs::remove_file(&passing);
         let lasting = || sync_folder(folder).and_then(|()| sync_folder(folder_of(folder)));
         match put? {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            // On a network's file system, also of a link that was asked for and not answered.
+            // On a network file system, also after a link that was requested and not answered.
             linked => linked.and_then(|()| lasting()).map_err(uncertain).map(|()| true),
         }
     }
 
-    /// A folder that is renamed when all is in it.
+    /// Writes a folder under a temporary name, and renames it when it is complete.
     fn put_first(&self, below: &str, files: &[FirstFile<'_>]) -> io::Result<()> {
         self.lock.check()?;
         let path = self.path(below);
         let first = files.first().expect("there are some");
         let passing = FolderPlace::passing(&path, &format!("new-{}-", first.name));
-        // Of a try that failed, and whose files could not be removed then.
+        // Left by a try that failed, and whose files could not be removed then.
         let _ = fs::remove_dir_all(&passing);
         let made = (|| {
             fs::create_dir(&passing)?;
@@ -185,7 +186,7 @@ impl StorePlace for FolderPlace {
             fs::rename(&passing, &path)
         })();
         if made.is_err() {
-            // Not there when it could not be made.
+            // Fails if the folder could not be made.
             let _ = fs::remove_dir_all(&passing);
             return made;
         }
@@ -205,7 +206,7 @@ impl StorePlace for FolderPlace {
             sync_folder(folder_of(&path))
         })();
         if let Err(error) = written {
-            // Nothing was appended: should it stay, it changes nothing.
+            // Nothing was appended: a file that stays changes nothing.
             let _ = fs::remove_file(&path);
             return Err(error);
         }
@@ -244,15 +245,17 @@ impl StorePlace for FolderPlace {
         }
     }
 
-    /// At once and for good: all of it is still there after an error, and lasts. After one that is `TimedOut` a power cut
-    /// decides whether it is; asked again, this goes on. None of the files may be open: Windows would refuse.
+    /// Removes atomically and durably: after an error all files are still there, durably. After an error of kind
+    /// `TimedOut` a power cut decides whether they are; a repeated call continues. None of the files may be open:
+    /// Windows would refuse.
     fn remove_all(&self, below: &str) -> io::Result<()> {
         self.lock.check()?;
         let path = self.path(below);
         let passing = FolderPlace::passing(&path, "gone-");
-        // It is not when an earlier try came so far: its files must stay until it is known that their name is gone.
+        // The path does not exist if an earlier try came this far: its files must stay until the removal of their name
+        // is durable.
         if fs::exists(&path)? {
-            // Of one of the same name, whose files could not be removed then.
+            // Left by an earlier removal under the same name, whose files could not be removed then.
             let _ = fs::remove_dir_all(&passing);
             fs::rename(&path, &passing)?;
         }
@@ -261,14 +264,14 @@ impl StorePlace for FolderPlace {
             let put_back = fs::rename(&passing, &path).and_then(|()| sync_folder(around));
             put_back.map_or_else(uncertain, |()| failed)
         })?;
-        // What is left of it goes when the store is opened the next time.
+        // Remaining files are removed when the store is opened the next time.
         gone(fs::remove_dir_all(&passing)).or_else(|error| {
             warn!(folder = %passing.display(), "a deleted scene's files stay for now: {error}");
             Ok(())
         })
     }
 
-    /// What is appended to keeps its name too, for when that is removed.
+    /// An appended file keeps its name too, until that is removed.
     fn set_aside(&self, key: &str, form: FileForm, extension: &str) -> io::Result<()> {
         let path = self.path(key);
         let to = self.path(&format!("{key}.{extension}"));
@@ -279,20 +282,20 @@ impl StorePlace for FolderPlace {
     }
 }
 
-/// The end of a file.
+/// End of a file, for appending.
 #[derive(Debug)]
 struct FileEnd {
     file: File,
-    /// Whole and on the disk.
+    /// Number of complete bytes on the disk.
     bytes: u64,
     named: NamedFile,
     lock: FolderLock,
 }
 
 impl FolderLock {
-    /// Whether the folder is still this process's.
+    /// Checks that the folder is still this process's own.
     fn check(&self) -> io::Result<()> {
-        // Of another kind than that of a file that is missing: what is in the folder is not lost.
+        // Error kind other than that of a missing file: the folder's files are not lost.
         let moved = |error| {
             let why =
                 "the data folder was moved, removed or replaced, or another server may have it";
@@ -305,11 +308,11 @@ impl FolderLock {
 impl Append for FileEnd {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let written = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
-        // An open file takes bytes, and a flush, when nobody will find it any more.
+        // An open file accepts writes and a flush even after its name is gone.
         let written = written.and_then(|()| self.check());
         match written {
             Ok(()) => self.bytes += bytes.len() as u64,
-            // What is in it already is cut off where that is possible.
+            // Bytes that were written already are cut off if possible.
             Err(_) => drop(self.file.set_len(self.bytes)),
         }
         written
@@ -321,7 +324,7 @@ impl Append for FileEnd {
     }
 }
 
-/// A file to read. Anything else of its name is as good as none.
+/// Opens a file to read. Anything but a regular file counts as missing.
 fn opened(path: &Path) -> io::Result<(File, Metadata)> {
     regular_file::open(path, File::options().read(true)).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => io::ErrorKind::NotFound.into(),
@@ -329,7 +332,7 @@ fn opened(path: &Path) -> io::Result<(File, Metadata)> {
     })
 }
 
-/// A file to write from its beginning. Whatever else has its name goes.
+/// Opens a file to write from its beginning. Anything else with its name is removed.
 fn overwritten(path: &Path) -> io::Result<File> {
     let open = || {
         regular_file::open(path, File::options().create(true).truncate(true).write(true))
@@ -341,7 +344,7 @@ fn overwritten(path: &Path) -> io::Result<File> {
     })
 }
 
-/// Whoever else was about to remove it may have done so.
+/// Ignores a missing file: another process may have removed it.
 fn gone(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -349,8 +352,8 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Removes the first files of a folder, the last one first: what is left after an error is no scene unless that is there.
-/// By their names, as another server may have taken the scene over since it was there, with files of its own.
+/// Removes the first files of a folder, the last one first: the remaining files are no scene unless the last one is
+/// there. Removes them by name, because another server may have taken over the scene since, with files of its own.
 fn unmade(path: &Path, files: &[FirstFile<'_>]) -> io::Result<()> {
     files.iter().rev().try_for_each(|file| gone(fs::remove_file(path.join(&file.name))))?;
     fs::remove_dir(path)?;

@@ -1,4 +1,4 @@
-//! Where an object store is: the setting, and what the environment says.
+//! Addresses of object stores, from the setting and the environment.
 
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
@@ -11,33 +11,33 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
 use tokio_rustls::rustls::crypto::ring;
 
-/// Where an object store is, and how it is asked.
+/// Address of an object store, and limits of its requests.
 #[derive(Clone, Debug)]
 pub struct ObjectAddress {
-    /// As one of [`SCHEMES`]. Region, endpoint, account and credentials are those of the environment: `AWS_*`, `GOOGLE_*`,
-    /// `AZURE_*`.
+    /// Address in a form of [`SCHEMES`]. Region, endpoint, account and credentials come from the environment: `AWS_*`,
+    /// `GOOGLE_*`, `AZURE_*`.
     pub url: String,
-    /// Plain HTTP also to an endpoint that is not this machine.
+    /// Allows plain HTTP also to an endpoint that is not this machine.
     pub allow_http: bool,
-    /// Until a small request is answered; it is made three times at most.
+    /// Maximum time of a small request; each is made at most three times.
     pub request_max: Duration,
-    /// Runs at the start of each thread that asks.
+    /// Called at the start of each thread that sends requests.
     pub of_thread: fn(),
 }
 
-/// A store closes connections that nobody uses, and a request that meets that is lost.
+/// Maximum idle time of a connection: the store closes unused connections, and a request on a closed one is lost.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// Ways to write an address, with the feature that a program needs for each.
+/// Forms of an address, with the cargo feature that each needs.
 pub const SCHEMES: [(&str, &str); 3] = [
     ("s3://BUCKET/PREFIX", "s3"),
     ("gs://BUCKET/PREFIX", "gcs"),
     ("az://CONTAINER/PREFIX", "azure"),
 ];
 
-/// The store that the environment and the address say, and the prefix of its keys.
+/// Builds the store client from the environment and the address; returns it with the prefix of its keys.
 pub(super) fn store(address: &ObjectAddress) -> io::Result<(Arc<dyn ObjectStore>, String)> {
-    // The one that gRPC's TLS has. An error: it is the process's already.
+    // The provider of gRPC's TLS. An error means that the process has one already.
     let _ = ring::default_provider().install_default();
     let (scheme, rest) = address.url.split_once("://").unwrap_or_default();
     let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -86,12 +86,12 @@ fn azure(address: &ObjectAddress, container: &str) -> io::Result<MicrosoftAzureB
     Ok(builder.with_client_options(client(address, endpoint.as_deref())?).with_retry(no_retry()))
 }
 
-/// Its own repetitions would not know what a lost answer means for a conditional put.
+/// Disables the client's own retries, which ignore the meaning of a lost answer to a conditional put.
 fn no_retry() -> RetryConfig {
     RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }
 
-/// `endpoint`: of the environment, where it names one.
+/// Returns the options of the HTTP client. `endpoint`: that of the environment, if it names one.
 fn client(address: &ObjectAddress, endpoint: Option<&str>) -> io::Result<ClientOptions> {
     let plain = endpoint.and_then(|endpoint| endpoint.strip_prefix("http://"));
     if let Some(host) = plain.filter(|host| !address.allow_http && !is_loopback(host)) {
@@ -107,7 +107,7 @@ fn client(address: &ObjectAddress, endpoint: Option<&str>) -> io::Result<ClientO
 
 fn is_loopback(host: &str) -> bool {
     let host = host.split('/').next().unwrap_or_default();
-    // An IPv6 address has its colons in brackets.
+    // IPv6 addresses have their colons in brackets.
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((name, _)) => name,
         None => host.split(':').next().unwrap_or_default(),
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(bucket.as_deref(), Some("scenes"));
     }
 
-    // The stores are not built: both want an account or credentials of the environment first.
+    // Only the builders are tested: the stores themselves need an account or credentials of the environment.
     #[cfg(feature = "gcs")]
     #[test]
     fn a_bucket_of_google_is_named() {

@@ -1,4 +1,4 @@
-//! Requests to an object store: each has a time limit, and is repeated where that cannot do anything twice.
+//! Requests to an object store, each with a time limit, and repeated if a repetition is harmless.
 
 use std::{error::Error as _, io, sync::Arc, time::Duration};
 
@@ -11,36 +11,36 @@ use object_store::{
 use tokio::time::{sleep, timeout};
 use tokio_stream::StreamExt as _;
 
-/// An object store, asked with patience.
+/// Object store client with time limits and retries.
 #[derive(Debug)]
 pub(super) struct ObjectClient {
     store: Arc<dyn ObjectStore>,
-    /// Until a small request is answered.
+    /// Maximum time of a small request.
     request_max: Duration,
 }
 
-/// Why a request came to nothing.
+/// Reason why a request failed.
 #[derive(Debug)]
 pub(super) enum RequestFailure {
-    /// There is no such object.
+    /// The object does not exist.
     Missing(io::Error),
-    /// There is one where none must be, or another request for it was under way.
+    /// The object exists although it must not, or another request for it was in progress.
     Taken(io::Error),
-    /// The store does not do it.
+    /// The store refuses the request.
     Refused(io::Error),
-    /// It has never reached the store.
+    /// The request never reached the store.
     Unsent(io::Error),
-    /// Whether the store has done it, or still does it, is not known.
+    /// The outcome is unknown: the store may have done it, or may still do it.
     Lost(io::Error),
 }
 
-/// Each request is made so often at most. A store that is well loses one now and then.
+/// Maximum tries of a request. A healthy store loses a request now and then.
 const TRIES: u32 = 3;
-/// Before the first repetition; twice as long before the next.
+/// Pause before the first repetition; doubles before the next.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What has more bytes has more time: what a link of 32 Mbit/s carries. A journal's record may have all of a mesh.
+/// Rate at which larger requests get more time: that of a 32 Mbit/s link. A journal's record may hold a whole mesh.
 const BYTES_PER_SECOND: u64 = 4 << 20;
-/// What is done to many objects takes several requests.
+/// Factor of the time limit for operations on many objects, which take several requests.
 const MANY_TIME: u32 = 4;
 
 impl RequestFailure {
@@ -54,7 +54,7 @@ impl RequestFailure {
                 RequestFailure::Taken(in_words(io::ErrorKind::AlreadyExists, &error))
             }
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                // As one that cannot be reached: it says nothing of what is in it.
+                // Treated as an unreachable store: the answer says nothing about the store's objects.
                 RequestFailure::Refused(in_words(io::ErrorKind::NotConnected, &error))
             }
             // No answer, or one that the store gives when it has failed.
@@ -68,7 +68,7 @@ impl RequestFailure {
         }
     }
 
-    /// As whoever asked is told.
+    /// Returns the error that callers receive.
     pub(super) fn into_io(self) -> io::Error {
         match self {
             RequestFailure::Missing(error)
@@ -79,7 +79,7 @@ impl RequestFailure {
         }
     }
 
-    /// The same after a try of which it is not known what it did.
+    /// Turns a failure into [`RequestFailure::Lost`] if the outcome of an earlier try is unknown.
     fn after_lost(self, was_lost: bool) -> RequestFailure {
         if !was_lost {
             return self;
@@ -93,14 +93,14 @@ impl ObjectClient {
         ObjectClient { store, request_max }
     }
 
-    /// Puts an object, in the place of one that is there.
+    /// Puts an object, replacing an existing one.
     pub(super) async fn put(&self, at: &Path, bytes: Bytes) -> Result<(), RequestFailure> {
         let n = bytes.len() as u64;
         let put = || self.store.put(at, PutPayload::from(bytes.clone()));
         self.repeated(self.time(n), put).await.map(drop)
     }
 
-    /// Puts an object where there is none. False when there is another's.
+    /// Puts an object if there is none. Returns false if another writer's object exists.
     pub(super) async fn put_new(&self, at: &Path, bytes: Bytes) -> Result<bool, RequestFailure> {
         let time = self.time(bytes.len() as u64);
         let (mut was_lost, mut last) = (false, None);
@@ -110,8 +110,8 @@ impl ObjectClient {
             let put = self.store.put_opts(at, payload, PutMode::Create.into());
             last = match limited(time, put).await {
                 Ok(_) => return Ok(true),
-                // After a try whose answer was lost, the object may be its own: only then do equal bytes say so. A store
-                // also answers so while another request is under way that may come to nothing.
+                // After a try whose answer was lost, the object may be this writer's own: only then do equal bytes
+                // prove it. A store also answers like this while another request is in progress that may fail.
                 Err(RequestFailure::Taken(error)) => match self.get(at).await {
                     Ok(found) => return Ok(was_lost && found == bytes),
                     Err(RequestFailure::Missing(_)) => Some(RequestFailure::Taken(error)),
@@ -128,7 +128,7 @@ impl ObjectClient {
         Err(last.expect("it was tried").after_lost(was_lost))
     }
 
-    /// All of an object.
+    /// Reads a whole object.
     pub(super) async fn get(&self, at: &Path) -> Result<Bytes, RequestFailure> {
         let mut last = None;
         for n in 0..TRIES {
@@ -148,7 +148,7 @@ impl ObjectClient {
         let got = limited(self.request_max, got).await?;
         let mut bytes = Vec::with_capacity(got.meta.size as usize);
         let mut chunks = got.into_stream();
-        // However large it is: what must not last is the wait for more of it.
+        // The time limit applies to each chunk, not to the whole object, which may have any size.
         while let Some(chunk) =
             limited(self.request_max, async { chunks.next().await.transpose() }).await?
         {
@@ -157,18 +157,19 @@ impl ObjectClient {
         Ok(bytes.into())
     }
 
-    /// The first `n` bytes of an object.
+    /// Reads the first `n` bytes of an object.
     pub(super) async fn head(&self, at: &Path, n: usize) -> Result<Bytes, RequestFailure> {
         self.repeated(self.request_max, || self.store.get_range(at, 0..n as u64)).await
     }
 
-    /// What is right below a prefix: as many names as fit into the answer of one small request, a few thousand.
+    /// Lists the entries right below a prefix: as many names as fit into the answer of one small request, a few
+    /// thousand.
     pub(super) async fn list(&self, below: &Path) -> Result<ListResult, RequestFailure> {
         let list = || self.store.list_with_delimiter(Some(below));
         self.repeated(self.request_max, list).await
     }
 
-    /// All objects below a prefix, with their bytes.
+    /// Lists all objects below a prefix, with their sizes in bytes.
     pub(super) async fn all_below(&self, below: &Path) -> Result<Vec<(Path, u64)>, RequestFailure> {
         let list = || async {
             let (mut all, mut found) = (Vec::new(), self.store.list(Some(below)));
@@ -201,7 +202,7 @@ impl ObjectClient {
         self.repeated(MANY_TIME * self.request_max, || self.store.copy(from, to)).await
     }
 
-    /// Of a request that may be made again, whatever became of it.
+    /// Sends a request that may be repeated, whatever the outcome of the earlier tries.
     async fn repeated<T, F: Future<Output = object_store::Result<T>>>(
         &self,
         time: Duration,
@@ -257,7 +258,7 @@ fn http_kind(error: &Error) -> Option<HttpErrorKind> {
     None
 }
 
-/// With all its causes that it does not tell itself.
+/// Returns the error's text, followed by those causes that the text does not contain.
 fn described(error: &Error) -> String {
     let mut words = error.to_string();
     let mut next = error.source();

@@ -1,9 +1,9 @@
-//! A part of an object store as a place: S3, or what speaks its protocol and keeps its promises, Google's and Azure's.
+//! Store location in a part of an object store: S3, or a store with its protocol and guarantees, Google's and Azure's.
 //!
-//! Needed are conditional puts (`If-None-Match: *`, Google's `x-goog-if-generation-match: 0`), and that whoever reads or lists after a put was answered sees it. Whole
-//! files are objects. What is appended to is a row of them ([`super::object_row`]): each is put where there is none, and
-//! who reads takes them in their order. An object that is missing in the middle is found by the numbers of the records
-//! around it.
+//! The store must offer conditional puts (`If-None-Match: *`, Google's `x-goog-if-generation-match: 0`), and reads and
+//! lists that see every put that was answered before. Whole files are objects. An appended file is a row of objects
+//! ([`super::object_row`]): each is put only if absent, and readers take them in order. An object that is missing in
+//! the middle is found by the numbers of the records around it.
 
 use std::{io, sync::Arc};
 
@@ -22,30 +22,30 @@ use super::{
 #[derive(Debug)]
 pub struct ObjectPlace {
     requests: Arc<ObjectRequests>,
-    /// All keys are below it.
+    /// Path above all keys.
     root: Path,
-    /// Its address.
+    /// Address of the part of the store.
     url: String,
 }
 
-/// A row of more objects is read for too long: a second, at 30 ms for each of 32.
+/// Maximum objects of a row. Reading more takes too long: a second, at 30 ms for each of 32.
 const ROW_MAX: u64 = 512;
-/// Scenes whose changes are put together.
+/// Maximum scenes whose changes are written concurrently.
 const WRITES_AT_ONCE: usize = 16;
 impl ObjectPlace {
-    /// Asks for nothing yet.
+    /// Creates the location without sending a request.
     ///
     /// # Errors
-    /// When the address or the environment is none that can be asked, or there are no threads.
+    /// Returns an error if the address or the environment is unusable, or no thread can be started.
     pub fn new(address: &ObjectAddress) -> io::Result<ObjectPlace> {
         let (store, prefix) = store(address)?;
         ObjectPlace::of(store, &prefix, address)
     }
 
-    /// Of any store of objects. `prefix`: all keys are below it.
+    /// Creates the location in any object store. `prefix`: path above all keys.
     ///
     /// # Errors
-    /// When there are no threads.
+    /// Returns an error if no thread can be started.
     pub(in crate::store) fn of(
         store: Arc<dyn ObjectStore>,
         prefix: &str,
@@ -57,16 +57,16 @@ impl ObjectPlace {
         Ok(ObjectPlace { requests, root: Path::from(prefix), url })
     }
 
-    /// The part of it below a key.
+    /// Returns the part of the store below a key.
     pub fn below(&self, key: &str) -> ObjectPlace {
         let url = format!("{}/{key}", self.url);
         ObjectPlace { requests: Arc::clone(&self.requests), root: self.path(key), url }
     }
 
-    /// Whether the store refuses a second object of one name. `own`: of this process alone.
+    /// Checks that the store refuses a second object of one name. `own`: a name unique to this process.
     ///
     /// # Errors
-    /// When it does not, or cannot be written to, read or listed.
+    /// Returns an error if the store does not refuse, or cannot be written, read or listed.
     pub fn check(&self, own: &str) -> io::Result<()> {
         let probe = format!("probe-{own}");
         let is_put = self.put_new(&probe, b"1")?;
@@ -87,7 +87,7 @@ impl ObjectPlace {
         names.fold(self.root.clone(), |path, name| path.join(name))
     }
 
-    /// The objects of a row, in order.
+    /// Returns the objects of a row, in order.
     fn pieces(&self, key: &str) -> io::Result<Vec<Path>> {
         let (client, row) = (self.requests.client(), self.path(key));
         let listed = self.requests.wait(async move { client.list(&row).await })?;

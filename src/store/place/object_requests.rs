@@ -1,4 +1,4 @@
-//! Makes requests on threads of its own, for whoever waits on another.
+//! Requests to an object store on threads of its own, for callers that block on another thread.
 
 use std::{
     io,
@@ -11,23 +11,23 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::object_client::{ObjectClient, RequestFailure};
 
-/// An object store, asked from threads that wait.
+/// Object store client for blocking callers.
 #[derive(Debug)]
 pub(super) struct ObjectRequests {
     client: Arc<ObjectClient>,
-    /// `None` once it is dropped.
+    /// Runtime of the requests; `None` once it is dropped.
     runtime: Option<Runtime>,
 }
 
-/// Encryption and checksums of what is under way; the waits are the network's.
+/// Threads for encryption and checksums; waiting for the network needs none.
 const THREADS: usize = 2;
-/// Requests of one caller that are under way together.
+/// Maximum concurrent requests of one caller.
 const AT_ONCE: usize = 32;
 impl ObjectRequests {
-    /// `of_thread` runs at the start of each of its threads.
+    /// Starts the threads; `of_thread` runs at the start of each of them.
     ///
     /// # Errors
-    /// When there are no threads.
+    /// Returns an error if no thread can be started.
     pub(super) fn start(client: ObjectClient, of_thread: fn()) -> io::Result<ObjectRequests> {
         let mut runtime = Builder::new_multi_thread();
         runtime.worker_threads(THREADS).thread_name("objects").on_thread_start(of_thread);
@@ -35,17 +35,17 @@ impl ObjectRequests {
         Ok(ObjectRequests { client: Arc::new(client), runtime })
     }
 
-    /// For requests of one's own.
+    /// Returns the client, for further kinds of requests.
     pub(super) fn client(&self) -> Arc<ObjectClient> {
         Arc::clone(&self.client)
     }
 
-    /// Waits for a request, on any thread but its own.
+    /// Waits for a request, on any thread but the runtime's own.
     pub(super) fn wait<T: Send + 'static>(
         &self,
         request: impl Future<Output = Result<T, RequestFailure>> + Send + 'static,
     ) -> io::Result<T> {
-        // A channel, and not the runtime's own wait, which would not have callers on another runtime's threads.
+        // Uses a channel instead of the runtime's own wait, which refuses callers on another runtime's threads.
         let (done, waited) = sync_channel(1);
         let runtime = self.runtime.as_ref().expect("until it is dropped");
         runtime.spawn(async move { drop(done.send(request.await)) });
@@ -59,7 +59,7 @@ impl ObjectRequests {
         self.wait(async move { client.put_new(&at, bytes).await })
     }
 
-    /// Many at once, in their order.
+    /// Runs many requests concurrently and returns their results in order.
     pub(super) fn wait_all<T, F>(&self, requests: Vec<F>) -> io::Result<Vec<T>>
     where
         T: Send + 'static,
@@ -86,7 +86,7 @@ impl ObjectRequests {
 
 impl Drop for ObjectRequests {
     fn drop(&mut self) {
-        // The last one may be dropped on a runtime's thread, which must not wait.
+        // The last owner may be dropped on a runtime's thread, which must not block.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }

@@ -1,5 +1,5 @@
-//! A file that is appended to, as a row of objects: `KEY/0000000000` is what it was begun with, and each further one what
-//! was appended at a time.
+//! Appended file as a row of objects: `KEY/0000000000` holds the bytes that the file was begun with, and each further
+//! object those of one append.
 
 use std::{io, sync::Arc};
 
@@ -8,30 +8,30 @@ use object_store::path::Path;
 
 use super::{Append, object_requests::ObjectRequests};
 
-/// The end of a row.
+/// End of a row, for appending.
 #[derive(Debug)]
 pub(super) struct RowEnd {
     requests: Arc<ObjectRequests>,
     row: Path,
-    /// Of the object that is put next.
+    /// Number of the next object.
     next: u64,
 }
 
-/// So that objects are listed in their order.
+/// Digits of an object's number, zero-padded so that objects are listed in order.
 const DIGITS: usize = 10;
 
-/// The object of a row with this number.
+/// Returns the path of a row's object with this number.
 pub(super) fn piece(row: &Path, number: u64) -> Path {
     row.clone().join(format!("{number:0DIGITS$}"))
 }
 
-/// Whether an object of this name is of a row; others in its place are nobody's.
+/// Returns true if an object of this name belongs to a row; other objects are ignored.
 pub(super) fn is_piece(name: &str) -> bool {
     name.len() == DIGITS && name.bytes().all(|b| b.is_ascii_digit())
 }
 
 impl RowEnd {
-    /// Of a row with a first object alone.
+    /// Returns the end of a row that has only its first object.
     pub(super) fn after_first(requests: &Arc<ObjectRequests>, row: Path) -> RowEnd {
         RowEnd { requests: Arc::clone(requests), row, next: 1 }
     }
@@ -40,7 +40,7 @@ impl RowEnd {
 impl Append for RowEnd {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let at = piece(&self.row, self.next);
-        // Where there is none: what another has put there, by whatever mistake, is not written over.
+        // Conditional on absence: an object that another writer put there, by whatever mistake, is not overwritten.
         if !self.requests.put_new(at, Bytes::copy_from_slice(bytes))? {
             let words = format!("{}: there is another object already", piece(&self.row, self.next));
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));

@@ -1,62 +1,62 @@
-//! How each file of a scene begins: kind, version of the format, two numbers, checksum.
+//! Head of each file of a scene: kind, version of the format, two numbers, checksum.
 
 use std::io::{self, Read};
 
-/// The format of both kinds of file, of the scenes and changes in them, and of what changes mean: which ids a cut gives is
-/// computed again when it is read. 1, of builds before the first version, had no
-/// filled holes in what it says of a mesh.
+/// Version of the format: of both kinds of file, of the scenes and changes in them, and of the meaning of changes,
+/// since the new ids of a cut are computed again by each read. Version 1, of builds before the first release, had no
+/// filled holes in its description of a mesh.
 pub const VERSION: u32 = 2;
-/// Of a head on disk.
+/// Bytes of a head on disk.
 pub const HEAD_BYTES: usize = 8 + 4 + 8 + 8 + CHECKSUM_BYTES;
-/// Of a checksum on disk.
+/// Bytes of a checksum on disk.
 pub const CHECKSUM_BYTES: usize = 16;
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A scene at one moment.
+    /// Scene at one moment.
     Snapshot,
-    /// Changes.
+    /// Changes of a scene.
     Journal,
 }
 
-/// The beginning of a file.
+/// Head of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHead {
-    /// What it is.
+    /// Kind of the file.
     pub kind: FileKind,
-    /// Its place among the files of its scene.
+    /// Position among the files of its scene.
     pub generation: u64,
-    /// The number of the first record that is not in a snapshot, or that is in a journal.
+    /// Number of the first record that is not in a snapshot, or that is in a journal.
     pub sequence: u64,
 }
 
-/// Why a file, or the rest of it, is of no use.
+/// Reasons why a file, or the rest of it, is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system's reason.
+    /// Error of the system.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// It ends before what was begun is whole: a write that did not come to its end, or bytes that were cut off.
+    /// The file ends within an item: an incomplete write, or bytes that were cut off.
     #[error("ends within what was begun at byte {at}")]
     Torn {
-        /// Of the file.
+        /// Offset in the file.
         at: u64,
     },
-    /// Not what was written.
+    /// The bytes differ from those that were written.
     #[error("is damaged at byte {at}: {what}")]
     Damaged {
-        /// Of the file.
+        /// Offset in the file.
         at: u64,
-        /// What is wrong.
+        /// Description of the damage.
         what: &'static str,
     },
-    /// Of a later version.
+    /// The file has a later format.
     #[error(transparent)]
     Newer(#[from] NewerFormat),
 }
 
-/// A file that another version has written: what is in it must not be guessed.
+/// Error for a file of another version, whose content must not be guessed.
 #[derive(Debug, thiserror::Error)]
 #[error("{name} is of format {got}, this version reads {VERSION}")]
 pub struct NewerFormat {
@@ -74,7 +74,7 @@ impl FileKind {
 }
 
 impl FileHead {
-    /// As bytes.
+    /// Encodes the head.
     pub fn encode(self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         bytes[..8].copy_from_slice(self.kind.magic());
@@ -86,10 +86,10 @@ impl FileHead {
         bytes
     }
 
-    /// The head of an open file. `name`: of the file, for people.
+    /// Reads the head of an open file. `name`: readable name of the file.
     ///
     /// # Errors
-    /// When it is none, or of a later version.
+    /// Returns an error if the head is damaged, or of a later version.
     pub fn read(kind: FileKind, name: &str, from: &mut impl Read) -> Result<FileHead, FileError> {
         let mut bytes = [0; HEAD_BYTES];
         read_whole(from, &mut bytes, 0)?;
@@ -98,7 +98,7 @@ impl FileHead {
         if bytes[..8] != kind.magic()[..] {
             return damaged("it does not begin as one of its kind");
         }
-        // Before the version is believed: a flipped bit in it is damage, and no other version.
+        // Checked before the version is used: a flipped bit in the version is damage, and no other version.
         if bytes[28..] != checksum(&[&bytes[..28]])[..] {
             return damaged("the checksum of its head is wrong");
         }
@@ -111,7 +111,7 @@ impl FileHead {
     }
 }
 
-/// Of parts, as if they were one.
+/// Checksum of the parts, as of their concatenation.
 pub fn checksum(parts: &[&[u8]]) -> [u8; CHECKSUM_BYTES] {
     let mut hash = blake3::Hasher::new();
     for part in parts {
@@ -121,7 +121,7 @@ pub fn checksum(parts: &[&[u8]]) -> [u8; CHECKSUM_BYTES] {
     std::array::from_fn(|i| sum.as_bytes()[i])
 }
 
-/// Fills `into`; `at` is where what it is of began in the file.
+/// Fills `into`; `at` is the offset in the file at which the current item began.
 pub fn read_whole(from: &mut impl Read, into: &mut [u8], at: u64) -> Result<(), FileError> {
     from.read_exact(into).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => FileError::Torn { at },

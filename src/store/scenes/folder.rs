@@ -1,4 +1,4 @@
-//! The files of one scene: how they come and go, and what they add up to.
+//! Files of one scene: their creation and removal, and the scene that they add up to.
 
 use std::{
     fmt, io,
@@ -22,62 +22,62 @@ use crate::{
     },
 };
 
-/// The folder of one scene, or what stands for it in an object store.
+/// Folder of one scene, or its counterpart in an object store.
 #[derive(Clone, Debug)]
 pub struct SceneFolder {
     place: Arc<dyn StorePlace>,
     /// The scene's id.
     key: String,
-    /// The folder that was read or made: changes to what was read are of no use in another.
+    /// Identity of the folder that was read or made: changes to the scene read from it are useless in another.
     home: Arc<OnceLock<NamedFile>>,
 }
 
-/// A scene as its files have it.
+/// A scene as read from its files.
 #[derive(Debug)]
 pub struct FoundScene {
-    /// With all changes that count.
+    /// Scene with all valid changes.
     pub kept: SceneSnapshot,
-    /// Of the next change.
+    /// Number of the next change.
     pub next_sequence: u64,
-    /// The greatest that any of its files has.
+    /// Greatest generation of its files.
     pub generation: u64,
-    /// Bytes of the snapshot that it was read from.
+    /// Bytes of the snapshot from which it was read.
     pub snapshot_bytes: u64,
-    /// Since that was written, where the place says it.
+    /// Time since that snapshot was written, if the location reports it.
     pub snapshot_age: Option<Duration>,
-    /// Those since.
+    /// Number of journals since that snapshot.
     pub n_journals: u64,
-    /// Of their records.
+    /// Bytes of the records in those journals.
     pub journal_bytes: u64,
-    /// What was damaged, in words: changes may be lost when it was a journal.
+    /// Descriptions of the damage: changes may be lost if a journal was damaged.
     pub damage: Vec<String>,
     damaged_files: Vec<(String, FileForm)>,
 }
 
-/// Why there is no scene in its files. They are left as they are.
+/// Reasons why no scene can be read from the files, which are left unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// The system's reason.
+    /// Error of the system.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Of a later version.
+    /// A file has a later format.
     #[error(transparent)]
     Newer(#[from] NewerFormat),
-    /// No snapshot is good.
+    /// No snapshot is intact.
     #[error("no snapshot of it can be read: {0}")]
     NoSnapshot(String),
 }
 
-/// What a snapshot and the journals since give.
+/// Result of reading a snapshot and the journals since.
 enum ReadFrom {
     Scene(Box<FoundScene>),
-    /// The snapshot is, in words.
+    /// Description of the damaged snapshot.
     Damaged(String),
-    /// It is of an owner that was stopped, and wrote on when another had taken the scene over.
+    /// Written by an owner that was stopped, and wrote on after another server had taken the scene over.
     Stale,
 }
 
-/// How a journal begins.
+/// Head of a journal.
 struct JournalHead {
     generation: u64,
     head: Result<FileHead, FileError>,
@@ -85,9 +85,9 @@ struct JournalHead {
 
 const SNAPSHOT: &str = "snapshot";
 const JOURNAL: &str = "journal";
-/// Of files that were found damaged, and are kept for whoever wants to look at them.
+/// Extension of damaged files that are kept for inspection.
 const DAMAGED: &str = "damaged";
-/// A scene is read so often while its files go; no server writes snapshots as fast as one is read.
+/// Maximum reads of a scene while its files are removed; no server writes snapshots as fast as one is read.
 const LIVE_READS_MAX: usize = 5;
 
 impl SceneFolder {
@@ -99,16 +99,17 @@ impl SceneFolder {
         if self.home.get().is_none()
             && let Some(home) = self.place.named(&self.key)?
         {
-            // An error: another thread was first.
+            // On an error another thread was first.
             let _ = self.home.set(home);
         }
         Ok(())
     }
 
-    /// Makes it, with a first snapshot and an empty journal of a generation. It is a scene once the snapshot is there.
+    /// Creates the scene, with a first snapshot and an empty journal of a generation. The scene exists once the
+    /// snapshot does.
     ///
     /// # Errors
-    /// The system's; there is no scene then, unless the error is `TimedOut`.
+    /// Errors of the system; there is then no scene, unless the error is `TimedOut`.
     pub fn create(&self, first: &SceneSnapshot, generation: u64) -> io::Result<JournalFile> {
         let (head, snapshot) = (JournalFile::head(generation, 0), first.encode(generation, 0));
         let file = |extension, form, parts| {
@@ -120,26 +121,26 @@ impl SceneFolder {
         self.place.put_first(&self.key, &[journal, snapshot])?;
         let begun = self.note_home().and_then(|()| self.place.go_on(&self.journal(generation)));
         let end = begun.map_err(|failed| {
-            // Of this epoch alone: files of a later one are those of a server that has taken the scene over.
+            // Files of this epoch only: files of a later one belong to a server that has taken the scene over.
             let removed = self.remove_before(epoch_of(generation) + 1);
             removed.and_then(|()| self.place.sync("")).map_or_else(uncertain, |()| failed)
         })?;
         Ok(JournalFile::begun(end, head, 0))
     }
 
-    /// Takes it away for good. None of its files may be open.
+    /// Removes the scene durably. None of its files may be open.
     ///
     /// # Errors
-    /// The system's; in a folder of the file system all of it is there then, unless the error is `TimedOut`.
+    /// Errors of the system; a folder of the file system then still has all files, unless the error is `TimedOut`.
     pub fn remove(&self) -> io::Result<()> {
         self.place.remove_all(&self.key)
     }
 
-    /// Takes away all that owners before an epoch have left of it. What they may still be about to remove or to write is
-    /// nothing that is made from that epoch on.
+    /// Removes all files that owners before an epoch have left. Their pending removals and writes do not touch files
+    /// that are made from that epoch on.
     ///
     /// # Errors
-    /// The system's; some of it may be there still, which nobody reads.
+    /// Errors of the system; some files may remain, which nobody reads.
     pub fn remove_before(&self, epoch: u64) -> io::Result<()> {
         for PlaceEntry { name, has_more } in self.place.list(&self.key)?.unwrap_or_default() {
             let number = name.split('.').next().and_then(|n| n.parse::<u64>().ok());
@@ -148,31 +149,31 @@ impl SceneFolder {
                 self.place.remove(&key_below(&self.key, &name), form)?;
             }
         }
-        // There may be something of a later epoch in it.
+        // The folder may hold files of a later epoch.
         self.place.remove_empty(&self.key)
     }
 
-    /// The greatest epoch of its files; 0 when there are none, or none that was shared.
+    /// Returns the greatest epoch of the files; 0 if there are none, or none that was shared.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn newest_epoch(&self) -> io::Result<u64> {
         Ok(self.all_generations()?.iter().flatten().max().map_or(0, |g| epoch_of(*g)))
     }
 
-    /// Whether there is such a folder.
+    /// Returns true if the folder exists.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn is_there(&self) -> io::Result<bool> {
         Ok(self.place.list(&self.key)?.is_some())
     }
 
-    /// Whether there is no snapshot, and no record: whoever claimed the id came to its end before the scene was there, or
-    /// the files are away.
+    /// Returns true if there is no snapshot and no record: the creator of the scene ended before the scene existed, or
+    /// the files are missing.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn has_nothing(&self) -> io::Result<bool> {
         let entries = self.place.list(&self.key)?.unwrap_or_default();
         match &entries[..] {
@@ -185,25 +186,25 @@ impl SceneFolder {
         }
     }
 
-    /// How often a journal may be appended to before a snapshot is due.
+    /// Returns the number of appends to a journal after which a snapshot is due.
     pub fn appends_max(&self) -> u64 {
         self.place.appends_max()
     }
 
-    /// Bytes of all its files.
+    /// Returns the bytes of all files.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn bytes(&self) -> io::Result<u64> {
         self.place.bytes(&self.key)
     }
 
-    /// Goes on with a scene that was read, with files of an epoch of its own: what the owners before it still write is
-    /// not read any more. Returns the journal and its generation. Where servers share the scene, the caller's claim was the
-    /// newest after it was read.
+    /// Continues a scene that was read, with files of a new epoch: later writes of previous owners are not read any
+    /// more. Returns the journal and its generation. If servers share the scene, the caller's claim was the newest
+    /// after the read.
     ///
     /// # Errors
-    /// The system's, or when there are files of a later owner; nothing has changed for who reads the files then.
+    /// Errors of the system, or files of a later owner; for readers of the files nothing has then changed.
     pub fn take_over(&self, found: &FoundScene, epoch: u64) -> io::Result<(JournalFile, u64)> {
         let generation = next_generation(epoch, found.generation).map_err(io::Error::other)?;
         let journal = self.begin_journal(generation, found.next_sequence)?;
@@ -211,10 +212,10 @@ impl SceneFolder {
         Ok((journal, generation))
     }
 
-    /// A journal that goes on after all others.
+    /// Begins a journal that follows all others.
     ///
     /// # Errors
-    /// The system's; there is no such file then.
+    /// Errors of the system; the file then does not exist.
     pub fn begin_journal(&self, generation: u64, sequence: u64) -> io::Result<JournalFile> {
         if let Some(home) = self.home.get() {
             home.check().map_err(io::Error::other)?;
@@ -222,11 +223,11 @@ impl SceneFolder {
         JournalFile::create(&*self.place, &self.journal(generation), (generation, sequence))
     }
 
-    /// Keeps what the scene was when the journal of that generation began, and removes what nobody needs any more.
-    /// Returns its bytes.
+    /// Writes the scene as it was when the journal of that generation began, and removes needless files. Returns its
+    /// bytes.
     ///
     /// # Errors
-    /// The system's; nothing is removed then.
+    /// Errors of the system; nothing is then removed.
     pub fn write_snapshot(
         &self,
         snapshot: &SceneSnapshot,
@@ -241,12 +242,13 @@ impl SceneFolder {
         Ok(bytes)
     }
 
-    /// The scene of all files that count. Changes nothing.
+    /// Reads the scene from all valid files. Changes nothing.
     ///
     /// # Errors
-    /// When no snapshot can be read, a file is of a later version, or the store does not give what it lists.
+    /// Returns an error if no snapshot can be read, a file has a later format, or the store cannot return a listed
+    /// file.
     pub fn read(&self) -> Result<FoundScene, Unreadable> {
-        // Not there: neither is there a snapshot.
+        // If the folder is missing, so is every snapshot.
         let _ = self.note_home();
         let [snapshots, journals] = self.all_generations()?;
         let (mut damage, mut damaged_files) = (Vec::new(), Vec::new());
@@ -254,7 +256,7 @@ impl SceneFolder {
             match self.read_from(generation, &journals)? {
                 ReadFrom::Scene(mut scene) => {
                     scene.generation = scene.generation.max(snapshots.last().copied().unwrap_or(0));
-                    // What was found first is told first.
+                    // Damage that was found first is reported first.
                     damage.append(&mut scene.damage);
                     damaged_files.append(&mut scene.damaged_files);
                     return Ok(FoundScene { damage, damaged_files, ..*scene });
@@ -271,7 +273,7 @@ impl SceneFolder {
         Err(Unreadable::NoSnapshot(reasons))
     }
 
-    /// The scene of a snapshot and all journals since.
+    /// Reads the scene of a snapshot and all journals since.
     fn read_from(&self, generation: u64, journals: &[u64]) -> Result<ReadFrom, Unreadable> {
         let read = SceneSnapshot::read(&*self.place, &self.snapshot(generation));
         let FoundSnapshot { kept, head, bytes: snapshot_bytes, age } = match told(read)? {
@@ -294,7 +296,7 @@ impl SceneFolder {
             damage: Vec::new(),
             damaged_files: Vec::new(),
         };
-        // It was begun before the snapshot, and is removed with it.
+        // The journal was begun before the snapshot, and is removed with it.
         if !journals.contains(&generation) {
             scene.damage.push(format!("journal {generation} is missing"));
         }
@@ -302,11 +304,11 @@ impl SceneFolder {
         Ok(ReadFrom::Scene(Box::new(scene)))
     }
 
-    /// What is damaged of all its files, those too that are kept for when newer ones are, and whether two servers wrote.
-    /// Changes nothing.
+    /// Returns the damage of all files, including those that are kept in case newer files are damaged, and reports if
+    /// two servers wrote. Changes nothing.
     ///
     /// # Errors
-    /// As [`SceneFolder::read`].
+    /// Errors of [`SceneFolder::read`].
     pub fn damage(&self) -> Result<Vec<String>, Unreadable> {
         let mut damage = self.read()?.damage;
         let [snapshots, journals] = self.all_generations()?;
@@ -326,35 +328,35 @@ impl SceneFolder {
         Ok(damage)
     }
 
-    /// Generation and first record of all journals whose head is good.
+    /// Returns generation and first record of all journals with an intact head.
     pub(super) fn first_records(&self) -> Result<Vec<(u64, u64)>, Unreadable> {
         Ok(first_records(&self.heads(self.generations(JOURNAL)?.into_iter())?).collect())
     }
 
-    /// A journal to read; `None` when it does not begin as one.
+    /// Opens a journal to read; `None` if its head is damaged.
     pub(super) fn open_journal(&self, n: u64) -> Result<Option<JournalReader>, Unreadable> {
         let read = JournalReader::open(&*self.place, &self.journal(n));
         Ok(told(read)?.ok())
     }
 
-    /// The same while a server may go on with the scene, which removes files that a newer snapshot has made needless: what
-    /// is read is the scene at some moment since the call.
+    /// As [`SceneFolder::read`], while a server may continue the scene and remove files that a newer snapshot has made
+    /// needless: returns the scene as it was at some moment since the call.
     ///
     /// # Errors
-    /// As [`SceneFolder::read`]; also of a scene that is deleted meanwhile.
+    /// Errors of [`SceneFolder::read`]; also if the scene is deleted meanwhile.
     pub fn read_live(&self) -> Result<FoundScene, Unreadable> {
         self.settled(|| self.read(), |found| found.damage.is_empty())
     }
 
-    /// As [`SceneFolder::damage`] while a server may go on with the scene.
+    /// As [`SceneFolder::damage`], while a server may continue the scene.
     ///
     /// # Errors
-    /// As [`SceneFolder::read_live`].
+    /// Errors of [`SceneFolder::read_live`].
     pub fn damage_live(&self) -> Result<Vec<String>, Unreadable> {
         self.settled(|| self.damage(), Vec::is_empty)
     }
 
-    /// Looks again where something was wrong and files have come or gone meanwhile.
+    /// Repeats the look if something was wrong and files have come or gone meanwhile.
     fn settled<T>(
         &self,
         look: impl Fn() -> Result<T, Unreadable>,
@@ -370,12 +372,11 @@ impl SceneFolder {
         look()
     }
 
-    /// Of all snapshots and journals.
+    /// Returns the generations of all snapshots and journals.
     fn all_generations(&self) -> io::Result<[Vec<u64>; 2]> {
         Ok([self.generations(SNAPSHOT)?, self.generations(JOURNAL)?])
     }
 
-    /// How journals begin.
     fn heads(&self, journals: impl Iterator<Item = u64>) -> io::Result<Vec<JournalHead>> {
         let head = |generation| {
             let head = self.head(FileKind::Journal, generation)?;
@@ -384,10 +385,10 @@ impl SceneFolder {
         journals.map(head).collect()
     }
 
-    /// How a file begins, or how that is damaged.
+    /// Reads the head of a file, or returns its damage.
     ///
     /// # Errors
-    /// When that cannot be told.
+    /// Returns an error if the head cannot be read now.
     fn head(&self, kind: FileKind, generation: u64) -> io::Result<Result<FileHead, FileError>> {
         let (key, form) = match kind {
             FileKind::Snapshot => (self.snapshot(generation), FileForm::Whole),
@@ -400,8 +401,8 @@ impl SceneFolder {
         }
     }
 
-    /// Makes the changes of journals, up to the first that is missing or no change. One journal is open at a time: a scene
-    /// may have many.
+    /// Applies the changes of journals, up to the first that is missing or invalid. Only one journal is open at a time:
+    /// a scene may have many.
     fn replay(&self, heads: Vec<JournalHead>, scene: &mut FoundScene) -> Result<(), Unreadable> {
         let n = heads.len();
         let mut journals = Vec::new();
@@ -409,7 +410,7 @@ impl SceneFolder {
             match head {
                 Ok(head) => journals.push((generation, head.sequence)),
                 Err(FileError::Newer(newer)) => return Err(newer.into()),
-                // A journal lasts before the first record is added to it.
+                // A journal is durable before the first record is added to it.
                 Err(FileError::Torn { .. }) if at + 1 == n => {
                     info!(folder = self.shown(), "journal {generation} has no head yet");
                 }
@@ -419,7 +420,7 @@ impl SceneFolder {
         let mut changes = JournalReplay::default();
         let mut made = Ok(());
         for (generation, first) in journals.iter().copied() {
-            // Not only the next one's: a stale owner may have begun another after it was taken over.
+            // Considers all later journals: a stale owner may have begun another after the take-over.
             let end = end_of(generation, journals.iter().copied());
             if first >= end {
                 continue;
@@ -438,13 +439,13 @@ impl SceneFolder {
         if let Err(NotMade { sequence, generation, why }) = made {
             scene.damaged_files.push((self.journal(generation), FileForm::Appended));
             scene.damage.push(format!("record {sequence} of journal {generation}: {why}"));
-            // What follows was made for another scene than is left.
+            // Later changes were made to a scene other than the one that is left.
             scene.next_sequence = sequence;
         }
         Ok(())
     }
 
-    /// Makes the changes of a journal before the number `end`.
+    /// Applies the changes of a journal before the number `end`.
     fn replay_one(
         &self,
         (generation, end): (u64, u64),
@@ -471,7 +472,7 @@ impl SceneFolder {
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                // The next journal goes on here: what could not be written was never acknowledged.
+                // The next journal continues here: the record that could not be written was never acknowledged.
                 Err(_) if scene.next_sequence == end => break,
                 Err(FileError::Torn { at }) if end == u64::MAX => {
                     let bytes = reader.rest();
@@ -491,7 +492,7 @@ impl SceneFolder {
         Ok(Ok(()))
     }
 
-    /// Removes all that the newest snapshots do not need.
+    /// Removes all files that the newest snapshots do not need.
     fn tidy(&self) -> io::Result<()> {
         let snapshots = self.generations(SNAPSHOT)?;
         let journals = self.generations(JOURNAL)?;
@@ -503,7 +504,7 @@ impl SceneFolder {
         let firsts: Vec<_> = snapshots.iter().map(first).collect::<io::Result<_>>()?;
         let journal_firsts: Vec<_> = first_records(&heads).collect();
         let Some(oldest) = oldest_kept(&firsts, &journal_firsts) else { return Ok(()) };
-        // Temporary ones: not those of a later owner, who is about to give them their names.
+        // Temporary files of earlier generations only: a later owner is about to rename its own.
         let whole = [(snapshots, SNAPSHOT), (self.generations(TEMPORARY)?, TEMPORARY)];
         for (generations, extension) in whole {
             for generation in generations.into_iter().filter(|g| *g < oldest) {
@@ -516,7 +517,7 @@ impl SceneFolder {
         self.place.sync(&self.key)
     }
 
-    /// Ascending.
+    /// Returns the generations of files with this extension, ascending.
     fn generations(&self, extension: &str) -> io::Result<Vec<u64>> {
         let entries = self.place.list(&self.key)?.unwrap_or_default();
         let numbers = entries.iter().filter_map(|entry| generation(&entry.name, extension));
@@ -525,8 +526,8 @@ impl SceneFolder {
         Ok(found)
     }
 
-    /// Keeps what was found damaged for whoever wants to look at it: a snapshot out of the way of the good ones, of which
-    /// only so many stay, a journal under a second name for when the first is removed.
+    /// Keeps damaged files for inspection: a snapshot is renamed, because only a limited number of good ones stay, and
+    /// a journal gets a second name for the time after its removal.
     pub fn keep_damaged(&self, found: &FoundScene) {
         for (key, form) in &found.damaged_files {
             let path = self.place.shown(key);
@@ -539,7 +540,6 @@ impl SceneFolder {
         }
     }
 
-    /// For people.
     fn shown(&self) -> String {
         self.place.shown(&self.key)
     }
@@ -558,7 +558,7 @@ impl SceneFolder {
 }
 
 impl FoundScene {
-    /// A journal of which something is of no use.
+    /// Records a journal of which a part is unusable.
     fn harmed(&mut self, key: String, generation: u64, error: &impl fmt::Display) {
         self.damaged_files.push((key, FileForm::Appended));
         self.damage.push(format!("journal {generation} {error}"));
@@ -569,17 +569,17 @@ fn file_name(generation: u64, extension: &str) -> String {
     format!("{generation}.{extension}")
 }
 
-/// Of a file of this name, when it has this extension.
+/// Returns the generation of a file name if it has this extension.
 fn generation(name: &str, extension: &str) -> Option<u64> {
     name.strip_suffix(extension)?.strip_suffix('.')?.parse().ok()
 }
 
-/// What was read, or how it is damaged.
+/// Returns the result of a read, or the file's damage.
 ///
 /// # Errors
-/// When nothing is known of what is in the file: another version has written it, or the system does not give what is there
-/// according to its list. A disk or a network that fails now, or a process that has no descriptor or memory left, is no
-/// damage: who took it for that would go on without the rest of the scene.
+/// Returns an error if the content of the file is unknown: another version has written it, or the system does not
+/// return a listed file. A temporary failure of a disk or network, or a lack of descriptors or memory, is no damage:
+/// treating it as damage would drop the rest of the scene.
 fn told<T>(read: Result<T, FileError>) -> Result<Result<T, FileError>, Unreadable> {
     match read {
         Err(FileError::Newer(newer)) => Err(newer.into()),
@@ -588,12 +588,12 @@ fn told<T>(read: Result<T, FileError>) -> Result<Result<T, FileError>, Unreadabl
     }
 }
 
-/// Whether the system says that there is no such file. One that was listed is lost then.
+/// Returns true if the system reports that there is no such file. A listed file is then lost.
 fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Generation and first record of those journals whose head is good.
+/// Returns generation and first record of those journals that have an intact head.
 fn first_records(journals: &[JournalHead]) -> impl Iterator<Item = (u64, u64)> {
     journals.iter().filter_map(|j| Some((j.generation, j.head.as_ref().ok()?.sequence)))
 }

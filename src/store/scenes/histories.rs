@@ -1,4 +1,4 @@
-//! Two histories of one scene: what two servers have left that both took themselves for its owner.
+//! Two histories of one scene: files of two servers that both acted as its owner.
 
 use super::{
     folder::{SceneFolder, Unreadable},
@@ -8,12 +8,12 @@ use super::{
 use crate::scene::saved::SceneChange;
 
 impl SceneFolder {
-    /// Journals that go on where a later one has begun in their place, in words. One change may be there in good order: that
-    /// of an owner that found out after the write that the scene was another's, or whose write failed, and which was never
-    /// acknowledged. The next one of its journal is only written once that one is. O(bytes of all journals).
+    /// Describes journals that continue past the begin of a later one. One such change is legitimate: that of an owner
+    /// that found out after the write that it had lost the scene, or whose write failed, and which was never
+    /// acknowledged. The journal's next change is written only once that one is acknowledged. O(bytes of all journals).
     ///
     /// # Errors
-    /// When the files cannot be read now.
+    /// Returns an error if the files cannot be read now.
     pub(super) fn two_histories(&self) -> Result<Vec<String>, Unreadable> {
         let journals = self.first_records()?;
         let mut found = Vec::new();
@@ -28,16 +28,17 @@ impl SceneFolder {
         Ok(found)
     }
 
-    /// The last record of a journal, if there are two changes or more from the record `end` on that wait for each other.
+    /// Returns the last record of a journal if it has two or more changes from the record `end` on that wait for each
+    /// other.
     fn last_changes(&self, generation: u64, end: u64) -> Result<Option<u64>, Unreadable> {
         if end == u64::MAX {
             return Ok(None);
         }
         let (mut n, mut last) = (0, end);
-        // What is damaged of it is told by who reads the scene.
+        // Damage of the journal is reported by the reader of the scene.
         let Some(mut reader) = self.open_journal(generation)? else { return Ok(None) };
         while let Ok(Some((sequence, record))) = reader.read() {
-            // Positions are kept without a turn, and a cut may be taken back.
+            // Positions are saved without the edit lock, and a cut may be voided.
             let waits = match &record {
                 JournalRecord::Change(change) => !matches!(change, SceneChange::Moved { .. }),
                 JournalRecord::Void(_) => false,

@@ -1,7 +1,7 @@
-//! Changes of a scene, one record after the other: length, number, checksum, payload.
+//! Journal of a scene's changes, one record after the other: length, number, checksum, payload.
 //!
-//! A record counts once it is on the disk with all before it. The numbers of a scene's records rise by one, over all its
-//! journals: what a journal has from the first number of the next one on never counted.
+//! A record is valid once it and all records before it are on the disk. The numbers of a scene's records rise by one,
+//! over all its journals: records of a journal from the first number of the next journal on were never valid.
 
 use std::{
     io::{self, Read as _, Seek as _, SeekFrom},
@@ -16,30 +16,30 @@ use super::file_head::{
 use crate::scene::saved::SceneChange;
 use crate::store::place::{Append, FileForm, ReadSeek, StorePlace};
 
-/// What a journal has.
+/// Record of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum JournalRecord {
-    /// A change that is made once its record is on the disk.
+    /// Change that takes effect once its record is on the disk.
     Change(SceneChange),
-    /// The record of this number was not made after all: the engine failed in it.
+    /// Number of a record whose change was not made after all: the engine failed in it.
     Void(u64),
 }
 
-/// A journal that is written.
+/// Journal that is being written.
 #[derive(Debug)]
 pub struct JournalFile {
     end: Box<dyn Append>,
     head: [u8; HEAD_BYTES],
     next_sequence: u64,
-    /// Whole and on the disk.
+    /// Number of complete bytes on the disk.
     bytes: u64,
-    /// How often it was appended to.
+    /// Number of appends.
     appends: u64,
-    /// A write failed, and it is not known what of it is on the disk: nothing is added any more.
+    /// A write failed, and its state on the disk is unknown: nothing is added any more.
     is_broken: bool,
 }
 
-/// A journal that is read, record by record.
+/// Journal that is read, record by record.
 pub struct JournalReader {
     from: Box<dyn ReadSeek>,
     head: [u8; HEAD_BYTES],
@@ -48,21 +48,21 @@ pub struct JournalReader {
     bytes: u64,
 }
 
-/// A number that is greater by more is that of no record.
+/// Maximum distance of a valid record's number from the expected one.
 const RECORDS_AHEAD: u64 = 1 << 20;
 const LENGTH_BYTES: usize = 4;
 const RECORD_HEAD_BYTES: usize = LENGTH_BYTES + 8 + CHECKSUM_BYTES;
 
 impl JournalFile {
-    /// How one begins. `sequence`: of its first record.
+    /// Returns the head of a journal. `sequence`: number of its first record.
     pub fn head(generation: u64, sequence: u64) -> [u8; HEAD_BYTES] {
         FileHead { kind: FileKind::Journal, generation, sequence }.encode()
     }
 
-    /// A new one, which lasts.
+    /// Creates a journal durably.
     ///
     /// # Errors
-    /// The system's; there is no such file then, or one without a record.
+    /// Errors of the system; then there is no such file, or one without a record.
     pub fn create(
         place: &dyn StorePlace,
         key: &str,
@@ -72,16 +72,16 @@ impl JournalFile {
         Ok(JournalFile::begun(place.begin(key, &head)?, head, sequence))
     }
 
-    /// One that has its head alone.
+    /// Wraps a journal that has only its head.
     pub fn begun(end: Box<dyn Append>, head: [u8; HEAD_BYTES], sequence: u64) -> JournalFile {
         let (next_sequence, bytes) = (sequence, HEAD_BYTES as u64);
         JournalFile { end, head, next_sequence, bytes, appends: 0, is_broken: false }
     }
 
-    /// Adds records and returns when they are on the disk, with the number of the first.
+    /// Appends records and returns when they are on the disk, with the number of the first.
     ///
     /// # Errors
-    /// The system's. None of them counts then, and none can be added any more.
+    /// Errors of the system. None of the records is then valid, and none can be added any more.
     pub fn append(&mut self, records: &[JournalRecord]) -> io::Result<u64> {
         debug_assert!(!self.is_broken, "the next journal goes on");
         let mut bytes = Vec::new();
@@ -95,8 +95,8 @@ impl JournalFile {
             bytes.extend(payload);
         }
         if let Err(error) = self.end.append(&bytes) {
-            // After a failed sync the system forgets what it could not write, so that the next one would pass; and what
-            // was on its way to another machine may still come there. No further record may rely on this file.
+            // After a failed sync the system forgets the bytes that it could not write, so the next sync would succeed;
+            // and bytes on their way to another machine may still arrive. No further record may rely on this file.
             self.is_broken = true;
             return Err(error);
         }
@@ -107,37 +107,37 @@ impl JournalFile {
         Ok(first)
     }
 
-    /// Of the next record.
+    /// Number of the next record.
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
-    /// Head and records.
+    /// Bytes of head and records.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How often it was appended to.
+    /// Number of appends.
     pub fn appends(&self) -> u64 {
         self.appends
     }
 
-    /// Whether it is gone from its place, with all that was appended to it. Not when that cannot be told.
+    /// Returns true if the file is gone from its path, with all records. Returns false if that cannot be determined.
     pub fn is_gone(&self) -> bool {
         self.end.check().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether another journal has to go on.
+    /// Returns true if another journal has to continue.
     pub fn is_broken(&self) -> bool {
         self.is_broken
     }
 }
 
 impl JournalReader {
-    /// Reads the head.
+    /// Opens a journal and reads its head.
     ///
     /// # Errors
-    /// When it is no journal, or of a later version.
+    /// Returns an error if the file is no journal, or has a later format.
     pub fn open(place: &dyn StorePlace, key: &str) -> Result<JournalReader, FileError> {
         let file = place.open(key, FileForm::Appended)?;
         let (mut from, bytes) = (file.from, file.bytes);
@@ -146,28 +146,27 @@ impl JournalReader {
         Ok(JournalReader { from, head: head.encode(), next_sequence, at, bytes })
     }
 
-    /// Of the next record.
+    /// Number of the next record.
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
-    /// Bytes that were not read.
+    /// Number of bytes not read yet.
     pub fn rest(&self) -> u64 {
         self.bytes - self.at
     }
 
-    /// The next record, with its number; `None` at the end.
+    /// Reads the next record, with its number; `None` at the end.
     ///
     /// # Errors
-    /// At the first that is none. [`FileError::Torn`] is what a write leaves that did not come to its end: no record is
-    /// behind it.
+    /// The first invalid record. [`FileError::Torn`] is left by an incomplete write: no record follows it.
     pub fn read(&mut self) -> Result<Option<(u64, JournalRecord)>, FileError> {
         if self.rest() == 0 {
             return Ok(None);
         }
         let at = self.at;
         match self.read_record(at) {
-            // A damaged length reads like a file that ends too early.
+            // A damaged length looks like a file that ends too early.
             Err(FileError::Torn { .. }) if self.is_length_damaged(at)? => {
                 Err(FileError::Damaged { at, what: "the length of a record is wrong" })
             }
@@ -181,7 +180,7 @@ impl JournalReader {
         let (length, rest) = head.split_at(LENGTH_BYTES);
         let (sequence, sum) = rest.split_at(8);
         let n = u64::from(u32::from_le_bytes(std::array::from_fn(|i| length[i])));
-        // Before memory is taken for it.
+        // Checked before memory is allocated.
         if n > self.rest().saturating_sub(RECORD_HEAD_BYTES as u64) {
             return Err(FileError::Torn { at });
         }
@@ -201,9 +200,9 @@ impl JournalReader {
         Ok((self.next_sequence - 1, record))
     }
 
-    /// Whether what begins at byte `at` is whole but for its length: the last record, or one with a later one behind it.
-    /// What was added since the journal was opened does not count: it would be found behind a record that was being
-    /// written then. O(bytes).
+    /// Returns true if the record at byte `at` is intact except for its length: the last record, or one followed by a
+    /// later one. Bytes added since the journal was opened are ignored: they would be found behind a record that was
+    /// then being written. O(bytes).
     fn is_length_damaged(&mut self, at: u64) -> io::Result<bool> {
         let mut bytes = Vec::new();
         let rest = self.rest();

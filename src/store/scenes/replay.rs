@@ -1,17 +1,17 @@
-//! Changes of journals, made as they are read.
+//! Changes of journals, applied while they are read.
 
 use super::journal::JournalRecord;
 use crate::scene::saved::{NotAScene, SavedScene, SceneChange};
 
-/// Changes on their way from the journals of a scene into it. Most are made at once, so that no more of the journals is in
-/// memory than the record that is read.
+/// Applies changes from the journals of a scene to it. Most changes are applied at once, so that only the record that
+/// is being read is in memory.
 ///
-/// A cut waits. The engine may have failed in it, and a record behind it says so then. Whoever cuts has the scene's turn
-/// until that is written: in between only positions are kept, which take no turn. So the cut counts as soon as any other
-/// change follows, or none does.
+/// A cut waits. The engine may have failed in it, and a later record then voids it. The writer of a cut holds the
+/// scene's edit lock until that record is written: in between only positions are saved, which do not take the lock. So
+/// the cut is valid as soon as any other change follows, or none does.
 #[derive(Default)]
 pub(super) struct JournalReplay {
-    /// A cut, then positions that were kept since: the newest of each tissue.
+    /// A cut, then positions that were saved since: the newest of each tissue.
     waiting: Vec<FoundChange>,
 }
 
@@ -21,20 +21,20 @@ struct FoundChange {
     change: SceneChange,
 }
 
-/// A change that the scene before it does not allow.
+/// A change that is invalid for the scene before it.
 #[derive(Debug)]
 pub(super) struct NotMade {
     pub(super) sequence: u64,
-    /// Of its journal.
+    /// Generation of its journal.
     pub(super) generation: u64,
     pub(super) why: NotAScene,
 }
 
 impl JournalReplay {
-    /// The next record.
+    /// Takes the next record.
     ///
     /// # Errors
-    /// The first change that cannot be made: what follows was made for another scene.
+    /// The first change that cannot be applied: later changes were made to another scene.
     pub(super) fn take(
         &mut self,
         scene: &mut SavedScene,
@@ -62,10 +62,10 @@ impl JournalReplay {
         found.make(scene)
     }
 
-    /// Makes what waits: no record follows, or none that takes it back.
+    /// Applies the waiting changes: no record follows, or none that voids them.
     ///
     /// # Errors
-    /// As [`JournalReplay::take`].
+    /// Errors of [`JournalReplay::take`].
     pub(super) fn end(&mut self, scene: &mut SavedScene) -> Result<(), NotMade> {
         self.waiting.drain(..).try_for_each(|found| found.make(scene))
     }
@@ -77,7 +77,7 @@ impl FoundChange {
         scene.apply(self.change).map_err(|why| NotMade { sequence, generation, why })
     }
 
-    /// Whether another has positions of the same vertices that are older.
+    /// Returns true if `other` has older positions of the same vertices.
     fn is_instead_of(&self, other: &FoundChange) -> bool {
         match (&self.change, &other.change) {
             (

@@ -27,11 +27,11 @@ use crate::{
     },
 };
 
-/// The folder of claims and signs of life, below the data folder.
+/// Folder of claims and heartbeats, below the data folder.
 pub const LEASES: &str = "leases";
 const SCENES: &str = "scenes";
 
-/// The scenes of a data folder, or of a part of an object store.
+/// Scenes of a data folder, or of a part of an object store.
 #[derive(Debug)]
 pub struct SceneStore {
     scenes: Arc<dyn StorePlace>,
@@ -42,49 +42,49 @@ pub struct SceneStore {
 enum StoreKind {
     Folder {
         data_dir: PathBuf,
-        /// Locked for as long as they are open, also when the process is killed.
+        /// Locked while the files are open; a killed process releases the locks.
         _locks: Vec<File>,
     },
     #[cfg(feature = "objects")]
     Objects(ObjectPlace),
 }
 
-/// Why a data folder cannot be used.
+/// Reasons why a store of scenes cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system's reason.
+    /// Error of the system.
     #[error("scenes cannot be kept under {}: {source}; expected a folder that can be written to, or store.scenes = false", path.display())]
     Io {
-        /// Where.
+        /// Folder of the scenes.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// Two processes would write into one journal.
+    /// The folder is in use: two processes would write into one journal.
     #[error("{} is in use by another server; expected a data_dir of its own, cluster.shared = true for both, or store.scenes = false", path.display())]
     InUse {
-        /// The folder.
+        /// Folder of the scenes.
         path: PathBuf,
     },
-    /// The environment or the object store.
+    /// The environment or the object store is unusable.
     #[error(
         "scenes cannot be kept at {url}: {source}; expected a bucket that the variables AWS_*, GOOGLE_* or \
          AZURE_* lead to, which can be listed, read and written to"
     )]
     Objects {
-        /// Where.
+        /// Address of the store.
         url: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
 
 impl SceneStore {
-    /// Takes the scenes of a data folder for this process alone, and removes what never became a scene and what is left of
-    /// a time when servers shared the folder.
+    /// Opens the scenes of a data folder for this process alone, and removes incomplete scenes and the remains of a
+    /// time when servers shared the folder.
     ///
     /// # Errors
-    /// When another process has them, or the folder cannot be written to.
+    /// Returns an error if another process has the folder, or the folder cannot be written.
     pub fn open(data_dir: &Path) -> Result<SceneStore, StoreError> {
         let store = SceneStore::locked(data_dir, File::try_lock)?;
         let root = data_dir.join(SCENES);
@@ -99,26 +99,27 @@ impl SceneStore {
         Ok(store)
     }
 
-    /// Takes part in the scenes of a data folder: which of them are this process's is for claims to say. The first process
-    /// that comes when all others have ended in good order removes the claims of deleted scenes.
+    /// Opens the scenes of a data folder that servers share: claims decide which of them belong to this process. The
+    /// first process that opens the folder after all others have ended cleanly removes the claims of deleted scenes.
     ///
     /// # Errors
-    /// When a process has them for itself, or the folder cannot be written to.
+    /// Returns an error if a process has the folder for itself, or the folder cannot be written.
     pub fn open_shared(data_dir: &Path) -> Result<SceneStore, StoreError> {
         let mut store = SceneStore::locked(data_dir, File::try_lock_shared)?;
         let path = data_dir.join("sharing.lock");
         let failed = |source| StoreError::Io { path: path.clone(), source };
         let file = lock_file(&path).map_err(failed)?;
         if file.try_lock().is_ok() {
-            // Not by the lock alone: on a file system whose locks are each machine's own, servers of others may be there.
+            // The lock alone is not enough: on a file system whose locks are local to each machine, servers of other
+            // machines may be running.
             if is_without_servers(data_dir).map_err(failed)? {
                 store.forget_deleted(data_dir).map_err(failed)?;
             }
         }
-        // Its lock goes with it: under Wine one that was unlocked is still in the way of the next.
+        // Closing the file releases its lock: under Wine a file that was unlocked still blocks the next lock.
         drop(file);
         let file = lock_file(&path).map_err(failed)?;
-        // Nobody has it alone for longer than that takes.
+        // No process holds it exclusively for longer than that removal takes.
         file.lock_shared().map_err(failed)?;
         match &mut store.kind {
             StoreKind::Folder { _locks, .. } => _locks.push(file),
@@ -128,18 +129,18 @@ impl SceneStore {
         Ok(store)
     }
 
-    /// Looks at the scenes of a data folder, whoever has them: takes no lock, makes nothing and removes nothing. Of what it
-    /// gives only what reads may be used.
+    /// Opens the scenes of a data folder to read, whoever owns them: takes no lock, makes nothing and removes nothing.
+    /// Only reading methods of the result may be used.
     pub fn to_read(data_dir: &Path) -> SceneStore {
         let scenes = Arc::new(FolderPlace::new(data_dir.join(SCENES), ""));
         let kind = StoreKind::Folder { data_dir: data_dir.to_owned(), _locks: Vec::new() };
         SceneStore { scenes, kind }
     }
 
-    /// Whether a scene was deleted whose files were not removed to the end, where servers share the scenes.
+    /// Returns true if a scene was deleted but its files were not completely removed, in a store that servers share.
     ///
     /// # Errors
-    /// When its claims cannot be read.
+    /// Returns an error if the claims cannot be read.
     pub fn is_deleted(&self, id: &str) -> io::Result<bool> {
         let claims = match &self.kind {
             StoreKind::Folder { data_dir, .. } => ClaimFolder::to_read(&data_dir.join(LEASES)),
@@ -149,7 +150,7 @@ impl SceneStore {
         Ok(claims.newest(id)?.is_some_and(|claim| claim.state == ClaimState::Deleted))
     }
 
-    /// The claims of an object store's scenes; `None` of a folder, which can be locked.
+    /// Returns the claims of an object store's scenes; `None` for a folder, which can be locked.
     pub fn shared_claims(&self) -> Option<ClaimFolder> {
         match &self.kind {
             StoreKind::Folder { .. } => None,
@@ -160,10 +161,10 @@ impl SceneStore {
         }
     }
 
-    /// Takes part in the scenes of an object store, as of a shared folder: a bucket cannot be locked.
+    /// Opens the scenes of an object store, shared like those of a shared folder: buckets cannot be locked.
     ///
     /// # Errors
-    /// When it cannot be used.
+    /// Returns an error if the store cannot be used.
     #[cfg(feature = "objects")]
     pub fn of_objects(address: &ObjectAddress) -> Result<SceneStore, StoreError> {
         let failed = |source| StoreError::Objects { url: address.url.clone(), source };
@@ -171,10 +172,10 @@ impl SceneStore {
         Ok(SceneStore { scenes: Arc::new(all.below(SCENES)), kind: StoreKind::Objects(all) })
     }
 
-    /// Where claims and signs of life are, of servers that share the scenes. `own`: of this process alone.
+    /// Opens the claims and heartbeats of servers that share the scenes. `own`: a name unique to this process.
     ///
     /// # Errors
-    /// When they cannot be put there, or an object store puts one over another.
+    /// Returns an error if they cannot be written, or an object store overwrites an object in spite of the condition.
     pub fn leases(&self, own: &str) -> io::Result<(ClaimFolder, BeatFolder)> {
         match &self.kind {
             StoreKind::Folder { data_dir, .. } => {
@@ -198,13 +199,13 @@ impl SceneStore {
         let root = data_dir.join(SCENES);
         let failed = |source| StoreError::Io { path: root.clone(), source };
         fs::create_dir_all(&root).map_err(failed)?;
-        // A scene lasts only if the names of the folders around it do.
+        // A scene is durable only if the names of its parent folders are.
         sync_folder(data_dir).map_err(failed)?;
         if let Some(around) = data_dir.parent().filter(|p| !p.as_os_str().is_empty()) {
-            // An error: it is not this user's to open, and was there before.
+            // On an error this user may not open the folder, which existed before.
             let _ = sync_folder(around);
         }
-        // Beside the folder, so that all in it are scenes.
+        // Outside the folder, so that it holds only scenes.
         let path = data_dir.join("scenes.lock");
         let file = lock_file(&path).map_err(failed)?;
         match lock(&file) {
@@ -219,7 +220,7 @@ impl SceneStore {
         }
     }
 
-    /// Claims are of servers that are gone.
+    /// Removes all claims: their servers are gone.
     fn end_sharing(&self, data_dir: &Path) -> io::Result<()> {
         self.forget_deleted(data_dir)?;
         match fs::remove_dir_all(data_dir.join(LEASES)) {
@@ -228,8 +229,8 @@ impl SceneStore {
         }
     }
 
-    /// Removes what is left of scenes that were deleted, while no other process has the folder. Their epochs begin anew: of
-    /// those that knew the old ones, or were about to claim the next, none is there any more.
+    /// Removes the remains of deleted scenes, while no other process has the folder. Their epochs start again: no
+    /// server is left that knew the old ones, or was about to claim the next.
     fn forget_deleted(&self, data_dir: &Path) -> io::Result<()> {
         let leases = data_dir.join(LEASES);
         if !fs::exists(&leases)? {
@@ -239,7 +240,7 @@ impl SceneStore {
         for id in claims.ids()? {
             let newest = claims.newest(&id)?;
             if let Some(claim) = newest.filter(|claim| claim.state == ClaimState::Deleted) {
-                // One of the servers may have ended while it deleted the scene.
+                // A server may have ended while it deleted the scene.
                 self.folder(&id).remove_before(claim.epoch)?;
                 claims.forget(&id)?;
             }
@@ -247,43 +248,43 @@ impl SceneStore {
         Ok(())
     }
 
-    /// The ids of all scenes, ascending.
+    /// Returns the ids of all scenes, ascending.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     pub fn ids(&self) -> io::Result<Vec<String>> {
         let entries = self.scenes.list("")?.unwrap_or_default();
         let folders = entries.into_iter().filter(|entry| entry.has_more).map(|entry| entry.name);
-        // What is not a scene's yet, or not any more, and what is nobody's: ids have no dot.
+        // Names with a dot are scenes that are being made or removed, and foreign folders: ids have no dot.
         let mut ids: Vec<String> = folders.filter(|name| !name.contains(PASSING)).collect();
         ids.sort();
         Ok(ids)
     }
 
-    /// Where a scene is or would be, for people.
+    /// Returns the path of a scene, present or not, in readable form.
     pub fn shown(&self, id: &str) -> String {
         self.scenes.shown(id)
     }
 
-    /// The files of a scene that is or would be there. `id`: without dots and slashes.
+    /// Returns the files of a scene, present or not. `id`: without dots and slashes.
     pub fn folder(&self, id: &str) -> SceneFolder {
         debug_assert!(!id.contains(['.', '/']), "{id:?}");
         SceneFolder::new(&self.scenes, id)
     }
 
-    /// How many scenes' changes may be written at once.
+    /// Returns the maximum number of scenes whose changes may be written concurrently.
     pub fn writes_at_once(&self) -> usize {
         self.scenes.writes_at_once()
     }
 }
 
-/// Whether no server has left a sign of life that is still there.
+/// Returns true if no server has left a heartbeat.
 fn is_without_servers(data_dir: &Path) -> io::Result<bool> {
     let leases = data_dir.join(LEASES);
     Ok(!fs::exists(&leases)? || BeatFolder::open(&leases)?.all()?.is_empty())
 }
 
-/// A file to lock, which is never written.
+/// Opens a file to lock, which is never written.
 fn lock_file(path: &Path) -> io::Result<File> {
     let (file, _) =
         regular_file::open(path, File::options().create(true).truncate(false).write(true))?;

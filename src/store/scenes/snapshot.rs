@@ -13,29 +13,29 @@ use super::file_head::{
 use crate::scene::saved::SavedScene;
 use crate::store::place::{FileForm, PlaceFile, StorePlace};
 
-/// A scene, and whose it is.
+/// A scene and its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SceneSnapshot {
-    /// The name of the key that made it; never its secret.
+    /// Name of the key that made it; never its secret.
     pub owner: Option<String>,
-    /// All else.
+    /// State of the scene.
     pub scene: SavedScene,
 }
 
-/// A snapshot as its file has it.
+/// A snapshot as read from its file.
 #[derive(Debug)]
 pub struct FoundSnapshot {
-    /// What is in it.
+    /// Content of the snapshot.
     pub kept: SceneSnapshot,
-    /// With the number of the first change not in it.
+    /// Head of the file, with the number of the first change that is not in the snapshot.
     pub head: FileHead,
-    /// Of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// Since it was written, where the place says it.
+    /// Time since the file was written, if the location reports it.
     pub age: Option<Duration>,
 }
 
-/// A greater file is not read: a scene of the largest meshes is below.
+/// Maximum payload; larger files are not read. A scene of the largest meshes is below.
 const PAYLOAD_BYTES_MAX: u64 = 64 << 30;
 
 /// A snapshot as bytes.
@@ -47,7 +47,7 @@ pub struct EncodedSnapshot {
 }
 
 impl SceneSnapshot {
-    /// As bytes. `sequence`: of the first change not in it.
+    /// Encodes the snapshot. `sequence`: number of the first change that is not in it.
     pub fn encode(&self, generation: u64, sequence: u64) -> EncodedSnapshot {
         let head = FileHead { kind: FileKind::Snapshot, generation, sequence }.encode();
         let payload = postcard::to_stdvec(self).expect("numbers and sequences only");
@@ -56,10 +56,10 @@ impl SceneSnapshot {
         EncodedSnapshot { head, length, sum, payload }
     }
 
-    /// Writes it whole or not at all, and makes it last. Returns its bytes.
+    /// Writes the snapshot atomically and durably. Returns its bytes.
     ///
     /// # Errors
-    /// The system's; there is no such file then.
+    /// Errors of the system; there is then no such file.
     pub fn write(
         &self,
         place: &dyn StorePlace,
@@ -71,10 +71,10 @@ impl SceneSnapshot {
         Ok(encoded.parts().iter().map(|part| part.len() as u64).sum())
     }
 
-    /// Reads it.
+    /// Reads a snapshot.
     ///
     /// # Errors
-    /// When it is damaged, or of a later version.
+    /// Returns an error if the file is damaged, or has a later format.
     pub fn read(place: &dyn StorePlace, key: &str) -> Result<FoundSnapshot, FileError> {
         let PlaceFile { mut from, bytes, age } = place.open(key, FileForm::Whole)?;
         let head = FileHead::read(FileKind::Snapshot, &place.shown(key), &mut from)?;
@@ -104,7 +104,7 @@ impl SceneSnapshot {
 }
 
 impl EncodedSnapshot {
-    /// One after the other they are the file.
+    /// Returns the parts of the file, in order.
     pub fn parts(&self) -> [&[u8]; 4] {
         [&self.head, &self.length, &self.sum, &self.payload]
     }

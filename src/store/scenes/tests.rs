@@ -1,4 +1,5 @@
-//! Damage of every kind at every place: what is read is always a scene that was, and never an older one without a word.
+//! Tests of every kind of damage throughout the files: a read returns a scene that existed, and never an older one
+//! without reporting it.
 
 mod away;
 #[cfg(feature = "objects")]
@@ -42,18 +43,18 @@ use crate::{
     surface::Surface,
 };
 
-/// A folder of this test, removed at the end.
+/// Temporary folder, removed when the test ends.
 struct Place(PathBuf);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // An error: it is gone already.
+        // Error ignored: the folder is gone already.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 const ID: &str = "liver";
-/// The first records of snapshot 2, journal 3 and what comes after all.
+/// First records of snapshot 2, of journal 3, and after all records.
 const NEWEST: usize = 20;
 const LAST: usize = 30;
 const END: usize = 36;
@@ -94,7 +95,8 @@ fn changes() -> Vec<SceneChange> {
     changes
 }
 
-/// Two snapshots with journals, and one more journal as after a restart. The scene after each number of changes.
+/// Writes two snapshots with journals, and one more journal as after a restart. Returns the scene after each number of
+/// changes.
 fn keep(folder: &SceneFolder) -> Vec<SavedScene> {
     let changes = changes();
     let mut states = vec![SavedScene::new(ID.to_owned())];
@@ -150,14 +152,14 @@ fn a_scene_is_read_as_it_was_kept() {
     assert_eq!(names, kept, "what the two newest snapshots need");
 }
 
-/// Two snapshots newer, what the oldest read needs is gone.
+/// Two snapshots later, the files that the oldest read needs are gone.
 #[test]
 fn a_scene_is_read_whole_while_its_owner_removes_files_under_the_reader() {
     const ROUNDS: usize = 200;
     let place = place("live");
     let folder = SceneStore::open(&place.0).expect("a new store").folder(ID);
     let expected = keep(&folder).remove(END);
-    // The owner goes on when something was read since: no reader meets it more than twice.
+    // The owner continues once something was read since: no read is affected more than twice.
     let (n_read, is_over, mut n_broken) = (AtomicUsize::new(0), AtomicBool::new(false), 0);
     let owns = || {
         for round in 0..ROUNDS {
@@ -171,7 +173,7 @@ fn a_scene_is_read_whole_while_its_owner_removes_files_under_the_reader() {
         is_over.store(true, Relaxed);
     };
     let reads = || {
-        // Of another process.
+        // Store of another process.
         let reader = SceneStore::to_read(&place.0).folder(ID);
         while !is_over.load(Relaxed) {
             n_broken += usize::from(!reader.read().is_ok_and(|found| found.damage.is_empty()));
@@ -185,7 +187,7 @@ fn a_scene_is_read_whole_while_its_owner_removes_files_under_the_reader() {
     println!("{n_broken} of {n_read:?} reads without a second try were broken");
 }
 
-/// Its owner was writing the second record when it was opened, and has written that and a third since.
+/// The owner was writing the second record when the journal was opened, and has since written that record and a third.
 #[test]
 fn a_journal_that_grows_under_its_reader_ends_where_it_did() {
     let place = place("grows");
@@ -241,8 +243,8 @@ fn a_void_record_and_one_that_was_written_anew_do_not_count() {
     assert_eq!((found.kept.scene, found.damage.len()), (expected, 0));
 }
 
-/// Whoever keeps positions takes no turn: between a cut that the engine fails in and the record that says so there may be
-/// those of the scene without it.
+/// Saving positions does not take the edit lock: between a cut in which the engine fails and the record that voids it
+/// there may be positions of the scene without the cut.
 #[test]
 fn positions_behind_a_cut_count_whether_or_not_it_is_taken_back() {
     let changes = changes();
@@ -253,7 +255,7 @@ fn positions_behind_a_cut_count_whether_or_not_it_is_taken_back() {
         SceneChange::Moved { tissue: added.id, geometry_revision, positions }
     };
     let record = |change: &SceneChange| JournalRecord::Change(change.clone());
-    // The cut has number 1. The older positions come last now and then.
+    // The cut has number 1. Older positions come last now and then.
     let behind = [moved(1), moved(3), moved(2)];
     for is_void in [false, true] {
         let place = place(if is_void { "taken-back" } else { "made" });
@@ -280,7 +282,7 @@ fn positions_behind_a_cut_count_whether_or_not_it_is_taken_back() {
 enum Harm {
     Flipped,
     CutOff,
-    /// The end of the file is there, but was never written.
+    /// The end of the file exists, but was never written.
     Zeroed,
 }
 
@@ -309,7 +311,8 @@ fn damage_at_each_hundredth_of_each_file_is_found_and_told() {
                 let case = format!("{name} {harm:?} at byte {at} of {}", bytes.len());
                 let found = store.folder(ID).read().unwrap_or_else(|e| panic!("{case}: {e}"));
                 check(&case, name, harm, &found, &states);
-                // Also of what is kept for when newer files are damaged, but for the end that nobody has acknowledged.
+                // Also damage of files that are kept in case newer files are damaged, except for the unacknowledged
+                // end.
                 let all = store.folder(ID).damage().unwrap_or_else(|e| panic!("{case}: {e}"));
                 let is_end = name == "3.journal" && harm == Harm::CutOff;
                 assert!(!all.is_empty() || is_end, "{case}");
@@ -330,7 +333,7 @@ fn check(case: &str, name: &str, harm: Harm, found: &FoundScene, states: &[Saved
         "2.journal" => {
             assert!((NEWEST..=LAST).contains(&at) && !found.damage.is_empty(), "{case}: {at}");
         }
-        // A file that ends early is what a killed server leaves: nothing after its end was acknowledged.
+        // A killed server leaves a file that ends early: nothing after its end was acknowledged.
         _ => {
             let is_told = !found.damage.is_empty();
             assert!((LAST..END).contains(&at) && (is_told || harm == Harm::CutOff), "{case}: {at}");
@@ -373,7 +376,7 @@ fn a_scene_without_a_good_snapshot_is_refused_and_left_as_it_is() {
     assert_eq!(files(&folder), before);
 }
 
-/// What an owner writes that was stopped while another took the scene over: records, a journal and a snapshot.
+/// Late writes of an owner that was stopped while another took the scene over: records, a journal and a snapshot.
 #[test]
 fn what_a_stale_owner_writes_later_is_not_read() {
     let place = place("stale");
@@ -391,7 +394,7 @@ fn what_a_stale_owner_writes_later_is_not_read() {
     let found = folder.read().expect("whole");
     let (mut next, _) = folder.take_over(&found, 2).expect("room");
     assert_eq!(folder.newest_epoch().expect("a folder"), 2);
-    // Late: a record, a journal and a snapshot that has it, of the greatest number that the stale owner has.
+    // Late: a record, a journal and a snapshot with it, of the greatest generation that the stale owner has.
     stale.append(&[record(2)]).expect("room");
     let late = first_generation(1) + 5;
     let mut again = folder.begin_journal(late, 3).expect("room");
@@ -403,21 +406,21 @@ fn what_a_stale_owner_writes_later_is_not_read() {
     next.append(&[record(2), record(3)]).expect("room");
     let found = folder.read().expect("whole");
     assert_eq!((&found.kept.scene, found.next_sequence), (&after(&[0, 1, 2, 3]), 4));
-    // The same where the new owner's snapshot is lost, as in a crash before it was there.
+    // Now with the new owner's snapshot lost, as after a crash before it was written.
     let path = place.0.join("scenes").join(ID);
     fs::remove_file(path.join(format!("{}.snapshot", first_generation(2)))).expect("there");
     let found = folder.read().expect("whole");
     assert_eq!((&found.kept.scene, found.damage.len()), (&after(&[0, 1, 2, 3]), 0));
-    // And a stale owner that deletes the scene removes nothing of what came after.
+    // A stale owner that deletes the scene removes nothing that was written later.
     folder.remove_before(2).expect("there");
     assert!(folder.read().is_err(), "without its snapshot there is no scene");
-    // A file that is open may keep its name on Windows, and with it the folder.
+    // On Windows an open file may keep its name, and with it the folder.
     drop([stale, again, next]);
     folder.remove_before(3).expect("there");
     assert!(!path.exists());
 }
 
-/// It was stopped between its claim and its look at the files, and sees those of a later owner.
+/// An owner that was stopped between its claim and its look at the files sees those of a later owner.
 #[test]
 fn a_folder_with_files_of_a_later_owner_refuses_an_older_one() {
     let place = place("later-owner");
@@ -433,12 +436,12 @@ fn a_folder_with_files_of_a_later_owner_refuses_an_older_one() {
     let refused = folder.take_over(&found, 2).map(drop).expect_err("epoch 3 has it");
     assert!(refused.to_string().contains("epoch 3"), "{refused}");
     assert_eq!(files(&scene), before);
-    // The owner itself goes on, as when its first try came to nothing.
+    // The owner itself continues, as after a failed first try.
     let (_again, generation) = folder.take_over(&found, 3).expect("its own");
     assert_eq!(generation, first_generation(3) + 1);
 }
 
-/// Two servers took themselves for the owner: one wrote into the generations of the other.
+/// Two servers both acted as the owner: one wrote into the generations of the other.
 #[test]
 fn two_histories_are_told_and_a_change_that_was_never_acknowledged_is_none() {
     let changes = changes();
@@ -458,7 +461,7 @@ fn two_histories_are_told_and_a_change_that_was_never_acknowledged_is_none() {
             journal.append(&[record(at)]).expect("room");
         }
         let found = folder.damage_live().expect("readable");
-        // Records 2 and 4 are cuts, and 3 has positions, which are kept beside them.
+        // Records 2 and 4 are cuts, and 3 has positions, which are saved without the lock.
         let is_told = found.iter().any(|what| what.contains("two servers wrote"));
         assert_eq!(is_told, n_late > 2, "{n_late} records late: {found:?}");
     }
@@ -485,8 +488,8 @@ fn a_folder_is_shared_or_one_store_s_and_claims_end_with_sharing() {
     assert!(!leases.exists());
 }
 
-/// Servers come and go, claim scenes, give them up and delete them, in any order. Each epoch of an id is had by one claim as
-/// long as a server is there that was there then, and what goes is of deleted scenes only.
+/// Servers come and go, claim scenes, release and delete them, in any order. Each epoch of an id belongs to one claim
+/// as long as a server is running that was running then, and only claims of deleted scenes are removed.
 #[test]
 fn claims_of_deleted_scenes_go_when_all_servers_have_and_no_epoch_is_had_twice_before() {
     let place = place("forgotten");
@@ -494,10 +497,10 @@ fn claims_of_deleted_scenes_go_when_all_servers_have_and_no_epoch_is_had_twice_b
     println!("PALPATE_SEED={seed}");
     let mut random = Random::new(seed);
     let mut servers: [Option<(SceneStore, ClaimFolder)>; 3] = Default::default();
-    // By id: all epochs since when a server is there without a break, and the newest claim.
+    // By id: all epochs since a server has been running without a break, and the newest claim.
     let mut model: [(BTreeSet<u64>, Option<SceneClaim>); 3] = Default::default();
     let mut n_forgotten = 0;
-    // Of one that was killed, or that is on a machine whose locks are its own: as long as it is there nothing goes.
+    // Heartbeat of a server that was killed, or whose machine has locks of its own: while it exists nothing is removed.
     fs::create_dir(place.0.join(LEASES)).expect("room");
     let beats = BeatFolder::open(&place.0.join(LEASES)).expect("room");
     let killed = ClaimHolder { server: "x".to_owned(), address: String::new() };
@@ -514,7 +517,7 @@ fn claims_of_deleted_scenes_go_when_all_servers_have_and_no_epoch_is_had_twice_b
                         *newest = None;
                         n_forgotten += 1;
                     }
-                    // Nobody knows them any more.
+                    // No running server knows these epochs any more.
                     epochs.clear();
                 }
             }

@@ -34,8 +34,8 @@ use crate::{
 };
 use session::LocalSession;
 
-/// Slices of the search for where a tissue crosses itself that a deformation does when it is done, a quarter of a
-/// millisecond each. A server's writer does them while it is idle; here nobody is.
+/// Slices of the search for self-crossings that a deformation runs before it returns, a quarter of a millisecond each.
+/// A server's writer runs them while it is idle; no thread is idle here.
 const SEARCH_SLICES: usize = 4;
 
 /// Scenes of this process.
@@ -44,21 +44,21 @@ pub(crate) struct LocalServer {
     epoch: Instant,
 }
 
-/// A scene, and whether it is still there.
+/// A scene, and whether it was deleted.
 pub(crate) struct LocalScene {
     scene: Arc<Scene>,
     is_deleted: AtomicBool,
     epoch: Instant,
-    /// Of the newest tick in lock-step, by its host's own time.
+    /// Time of the newest tick in lock-step, by its host's own clock.
     stepped_ns: AtomicU64,
-    /// Sessions that are not in lock-step.
+    /// Number of sessions that are not in lock-step.
     n_running: AtomicUsize,
 }
 
-/// No session is in lock-step, or none has ticked yet.
+/// Marks that no session is in lock-step, or none has ticked yet.
 const NOT_STEPPED: u64 = u64::MAX;
 
-/// A scene as C holds it.
+/// Handle to a scene, held by C.
 struct LocalTheatre {
     scenes: Arc<Mutex<BTreeMap<String, Arc<LocalScene>>>>,
     scene: Arc<LocalScene>,
@@ -80,7 +80,8 @@ impl LocalScene {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Where a host does nothing but step, tissue moves in its time: how fast does not depend on how long its steps take.
+    /// Time of a change. If the host only steps, tissue moves in the host's time: its speed does not depend on the
+    /// duration of the steps.
     fn changed_ns(&self) -> u64 {
         match self.stepped_ns.load(Ordering::Relaxed) {
             stepped_ns
@@ -165,7 +166,7 @@ impl Theatre for LocalTheatre {
                 return Err(Failure::argument(format!("two links are named {:?}", link.name)));
             }
         }
-        // Before the fields are built, which takes seconds.
+        // Checked before the fields are built, which takes seconds.
         scene.check_room_for_tool(&name).map_err(of_scene)?;
         let build = |link: &LinkUpload| {
             let rest = match &link.rest_pose {
@@ -288,7 +289,7 @@ impl Running for LocalSession {
     }
 
     fn status(&self) -> palpate_session_status {
-        // What was refused is for the next check to tell.
+        // The next `check` reports a refused pose.
         let is_open = self.scene().check().is_ok().into();
         palpate_session_status { is_open, age_s: self.age_s(), ..Default::default() }
     }

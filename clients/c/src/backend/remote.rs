@@ -1,4 +1,4 @@
-//! A server, over gRPC.
+//! A server, reached over gRPC.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -33,7 +33,7 @@ use crate::{
 pub(crate) struct RemoteServer(Arc<Connected>);
 
 struct Connected {
-    // An option, so that it can be ended without waiting for what hangs.
+    // An option, so that it can be shut down without waiting for calls that hang.
     runtime: Option<Runtime>,
     client: Client,
     timeout: Duration,
@@ -42,13 +42,13 @@ struct Connected {
 struct RemoteTheatre {
     connected: Arc<Connected>,
     scene_id: String,
-    /// Opened by the first deformation, and anew after one that was refused or whose server is gone.
+    /// Opened by the first deformation, and again after one that was refused or whose server is gone.
     deformations: Mutex<Option<DeformStream>>,
-    /// Of tissues, when the server was asked for them last.
+    /// Sizes of the tissues when the server was last asked for them.
     sizes: Mutex<BTreeMap<u32, TissueSize>>,
 }
 
-/// The most that any server can be set to.
+/// Maximum that any server can be configured to accept.
 const MESH_SIZE_MAX: u32 = u32::MAX / 4;
 const LINKS_MAX: usize = 64;
 
@@ -192,7 +192,7 @@ impl Theatre for RemoteTheatre {
         let deformed = self.connected.call(async {
             if let Some(mut stream) = stream {
                 match moved(&mut stream, tissue, &deformation).await {
-                    // Its server is gone, or the scene is another's by now. Where vertices are may be said twice.
+                    // The server is gone, or another server owns the scene by now. Positions may be sent twice.
                     Err(ClientError::Gone { .. } | ClientError::Elsewhere { .. }) => {}
                     // A refusal has ended the stream.
                     done => return done.map(|revision| (stream, revision)),
@@ -267,7 +267,7 @@ impl Theatre for RemoteTheatre {
 }
 
 impl RemoteTheatre {
-    /// A handle to its connections, and to what others of its handles have found out.
+    /// Returns a handle that shares the connections, and the routes that other handles have found.
     fn client(&self) -> Client {
         self.connected.client.clone()
     }
@@ -309,7 +309,7 @@ impl Running for RemoteSession {
     }
 }
 
-/// What a session asks for.
+/// Rendering options of a session.
 pub(crate) fn render_options(options: &palpate_session_options) -> RenderOptions {
     let hold = options.hold_point_m;
     RenderOptions {
@@ -330,7 +330,7 @@ pub(crate) fn render_options(options: &palpate_session_options) -> RenderOptions
     }
 }
 
-/// Gives the geometry revision.
+/// Returns the geometry revision.
 async fn moved(
     stream: &mut DeformStream,
     tissue: u32,

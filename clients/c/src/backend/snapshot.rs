@@ -1,4 +1,4 @@
-//! An answer, as far as C asks for it.
+//! The part of an answer that C reads.
 
 use palpate::{
     proto,
@@ -12,7 +12,7 @@ use crate::plain::{
 };
 use palpate_render_state::*;
 
-/// An answer.
+/// The part of an answer that C reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) rendering: palpate_rendering,
@@ -20,7 +20,7 @@ pub(crate) struct Snapshot {
     pub(crate) loads: Vec<Load>,
 }
 
-/// What a tissue bears.
+/// Load on a tissue.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) tissue: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Load {
 }
 
 impl Snapshot {
-    /// Of the engine.
+    /// Converts an answer of the engine.
     pub(crate) fn of_engine(
         sequence: u64,
         rendering: &Rendering,
@@ -74,7 +74,7 @@ impl Snapshot {
         }
     }
 
-    /// Of a server; `None` when it has no rendering, as in an answer whose time was over.
+    /// Converts an answer of a server; `None` if it has no rendering, for example after its time was over.
     pub(crate) fn of_server(answer: &proto::TrackResponse) -> Option<Snapshot> {
         let rendering = answer.renderings.first()?;
         let at = |numbers: &[f32], i: usize| palpate_vec3 {
@@ -89,7 +89,7 @@ impl Snapshot {
             rendering.contact_xyz_m.len() / 3,
             rendering.contact_force_xyz_n.len() / 3,
         ];
-        // A server that sends arrays of several lengths is not taken at its word.
+        // Arrays of different lengths from a server are cut to the shortest.
         let n = n.into_iter().min().unwrap_or_default();
         let contacts: Vec<_> = (0..n)
             .map(|i| palpate_contact {

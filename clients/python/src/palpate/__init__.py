@@ -1,7 +1,7 @@
-"""Client of Palpate, a haptic collision service for virtual surgery.
+"""Python client of Palpate, a haptic collision service for virtual surgery.
 
-Units are metres, seconds and radians. Frames are right-handed, triangles counter-clockwise seen from outside,
-quaternions x, y, z, w. A signed distance is negative inside.
+Units are metres, seconds and radians. Frames are right-handed, triangles counter-clockwise seen
+from outside, quaternions x, y, z, w. A signed distance is negative inside.
 """
 
 from importlib.metadata import version

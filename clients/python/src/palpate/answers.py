@@ -1,13 +1,14 @@
-"""What the server answers: the contract's messages with its names, arrays as NumPy's.
+"""Answers of the server: the contract's messages under their names, with NumPy arrays.
 
-Each class reads a message when it is asked: an answer of which a loop needs one number costs that number.
+Each class reads a field of its message on first access: a loop that needs one number of an answer
+pays for that number only.
 
-- Numbers in parallel are arrays; what has three numbers for each entry has the shape `(n, 3)`.
+- Parallel numbers are arrays; a field with three numbers per entry has the shape `(n, 3)`.
 - A `Vec3` is an array of three, a `Pose` is `palpate.Pose`.
-- What is missing is None; parallel arrays that are missing are empty.
-- An enum's number that this version does not know has the name `UNKNOWN_n`.
+- Missing values are None; missing parallel arrays are empty.
+- An enum number that this version does not know has the name `UNKNOWN_n`.
 
-answers.pyi beside this file has the fields and what they mean; tools/make_contract.py writes it.
+answers.pyi beside this file lists the fields and their meaning; tools/make_contract.py writes it.
 """
 
 from .views import Answer, classes

@@ -1,4 +1,4 @@
-"""One connection, the calls that are made over it, and how a server is reached."""
+"""A connection to a server, the calls made over it, and the server's address."""
 
 from __future__ import annotations
 
@@ -21,31 +21,32 @@ from .uninterrupted import uninterrupted
 
 PathLike = Union[str, "os.PathLike[str]"]
 
-# Bytes: nothing that a server answers is refused for its size.
+# Unlimited message sizes in bytes: no answer of a server is rejected for its size.
 _UNLIMITED = -1
-# How long a call waits for its answer, and a stream until its first message has left, seconds: more than keepalive
-# takes to find a server that hangs. When all streams of the connection are open they would wait for ever.
+# Maximum wait, in seconds, of a call for its answer and of a stream until its first message has left: longer than
+# keepalive needs to detect a server that hangs. Without this limit they would wait for ever if all streams of the
+# connection are open.
 _WAIT_S = 60.0
 _LATE = grpc.StatusCode.DEADLINE_EXCEEDED
 _OPTIONS = [
     ("grpc.max_receive_message_length", _UNLIMITED),
     ("grpc.max_send_message_length", _UNLIMITED),
-    # A server that hangs, or a cable that was pulled, ends calls with UNAVAILABLE and not never.
+    # Keepalive ends calls with UNAVAILABLE if a server hangs or a cable was pulled; without it they would never end.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
-    # Newer versions of gRPC wait for a minute by this one, whatever the line above says.
+    # Newer versions of gRPC use this option, with a default of one minute, instead of the one above.
     ("grpc.http2.ping_timeout_ms", 5_000),
-    # A loop that lost its server asks for it ten times a second, and not once in two minutes.
+    # A loop that lost its server tries to reconnect ten times a second instead of once in two minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
-    # One connection for each `connect`, so that one does not wait for what another sends.
+    # Each `connect` has a connection of its own, so that none waits for the messages of another.
     ("grpc.use_local_subchannel_pool", 1),
 ]
 
 
 class ServerAddress:
-    """Where a server is, or several that share scenes, and how each is reached: key, certificates."""
+    """Address of a server, or of several that share scenes, with key and certificates."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class ServerAddress:
             raise ValueError("certificate and certificate_key are given together, or neither is")
         if key is not None and not (key.isascii() and key.isprintable()):
             raise ValueError("the key has a character that no header can hold, as a line's end")
-        # A path may have commas.
+        # A path may contain commas.
         self._each = [text] if text.startswith("unix:") else [one.strip() for one in text.split(",")]
         self._key = key
         schemes = {one.rpartition("://")[0] for one in self._each}
@@ -69,32 +70,33 @@ class ServerAddress:
             if not one.startswith("unix:"):
                 _check_port(one)
         self._credentials: grpc.ChannelCredentials | None = None
-        # For all of them or none: a server that is named by another is no less sure than that.
+        # TLS is used for all servers or for none: a server named by another server has the same protection.
         if "https" in schemes or ca is not None or certificate is not None:
             self._credentials = grpc.ssl_channel_credentials(_read(ca), _read(certificate_key), _read(certificate))
 
     @property
     def has_tls(self) -> bool:
-        """Whether each is reached by TLS."""
+        """True if every server is reached by TLS."""
         return self._credentials is not None
 
     def each(self) -> list[Connection]:
-        """To those that were given. None is tried before it is used."""
+        """Connections to the given servers. No connection is tried before it is used."""
         return [self._open(one, one.rpartition("://")[2]) for one in self._each]
 
     def at(self, host_and_port: str, asked: Connection | None = None) -> Connection:
-        """To a server that one of these named: with TLS, key and certificates as they have. Behind a proxy over that,
-        with another header."""
+        """Connection to a server that a given server named, with the same TLS, key and
+        certificates. Behind a proxy the connection goes through the proxy, with another header.
+        """
         behind = None if asked is None else asked.host.of_owner(host_and_port)
         if asked is not None and behind is not None:
             return self._open(asked.address, asked.target, behind)
-        # By this scheme it is a host and nothing else, such as a path on this machine.
+        # With this scheme gRPC accepts only a host name, not for example a path on this machine.
         return self._open(host_and_port, f"dns:///{host_and_port}")
 
     def _open(self, address: str, target: str, host: ProxiedHost | None = None) -> Connection:
         options: list[tuple[str, Any]] = [*_OPTIONS]
         if target.startswith("unix:"):
-            # Else gRPC sends the path as the authority, which the server's HTTP/2 refuses.
+            # By default gRPC sends the path as the authority, which the server's HTTP/2 rejects.
             options.append(("grpc.default_authority", "localhost"))
         if self._credentials is None:
             channel = grpc.insecure_channel(target, options)
@@ -104,7 +106,11 @@ class ServerAddress:
 
 
 def _check_port(address: str) -> None:
-    """gRPC would try port 443, or what is left of a port that is none."""
+    """Rejects an address without a valid port: gRPC would try port 443, or part of an invalid port.
+
+    Raises:
+        ValueError: the port is missing or invalid.
+    """
     host, bracket, rest = address.rpartition("://")[2].rpartition("]")
     port = re.fullmatch(r":(\d{1,5})" if bracket else r"[^:]+:(\d{1,5})", rest)
     if port is None or int(port[1]) > 0xFFFF:
@@ -121,28 +127,28 @@ class Connection:
     def __init__(self, address: str, target: str, channel: grpc.Channel, key: str | None, host: ProxiedHost) -> None:
         self.address = address
         self.target = target
-        # Which of several servers, where a proxy is at that address.
+        # Selects one of several servers if there is a proxy at the address.
         self.host = host
         self._channel = channel
         self._is_closed = False
-        # Streams that were ended because their first message did not leave.
+        # Streams that were cancelled because their first message did not leave in time.
         self._late: weakref.WeakSet[Any] = weakref.WeakSet()
         self._key: tuple[tuple[str, str], ...] = () if key is None else (("authorization", f"Bearer {key}"),)
-        # One that nobody uses any more is closed; at the program's end gRPC sees to that itself.
+        # An unused connection is closed; at exit gRPC closes connections itself.
         weakref.finalize(self, channel.close).atexit = False
 
     def place(self) -> tuple[object, ...]:
-        """Tells servers apart, those behind a proxy too."""
+        """Returns a key that identifies the server, also behind a proxy."""
         return (self.address, *self.host.header())
 
     def failure(self, call: str, error: grpc.RpcError) -> PalpateError:
-        """The error for a call that ended so."""
+        """Returns the error for a call that ended with `error`."""
         ended: Any = error
-        # A refusal that is all there is has no metadata but the last.
+        # A trailers-only refusal has no initial metadata, only trailing metadata.
         self.host.hear(ended.initial_metadata())
         self.host.hear(ended.trailing_metadata())
         failure = of_status(self.address, call, error)
-        # The library's own words: a server says more.
+        # The library's own text is replaced; a server's is more specific.
         if error in self._late or ended.code() is _LATE and ended.details() == "Deadline Exceeded":
             said = "no answer in time, as when all streams of a connection are open (64, unless the server is set so)"
             return DeadlineExceeded(call, _LATE.name, said)
@@ -154,12 +160,14 @@ class Connection:
         return failure
 
     def close(self) -> None:
-        """Ends it, and the streams that use it."""
+        """Closes the connection, and the streams that use it."""
         self._is_closed = True
         uninterrupted(self._channel.close)
 
     def ask(self, call: str, request: bytes, timeout_s: float | None) -> Any:
-        """A call whose request is encoded already: protobuf's own answer. `timeout_s`: `None`: a minute."""
+        """Makes a call with an encoded request and returns protobuf's own answer. `timeout_s`:
+        `None`: a minute.
+        """
         about = CALLS[call]
         method: Any = self._channel.unary_unary(about.path, None, about.answer.FromString)
         timeout_s = _WAIT_S if timeout_s is None else timeout_s
@@ -173,7 +181,7 @@ class Connection:
         return uninterrupted(asked)
 
     def exchange(self, call: str, requests: Iterator[Any]) -> list[Any]:
-        """A call of any number of requests: all its answers."""
+        """Makes a call with any number of requests and returns all its answers."""
 
         def exchanged() -> list[Any]:
             begun = self.open(call, (request.SerializeToString() for request in requests))
@@ -185,14 +193,16 @@ class Connection:
         return uninterrupted(exchanged)
 
     def open(self, call: str, requests: Iterator[bytes]) -> Any:
-        """A call of any number of requests, which are encoded already: gRPC's call, an iterator of answers."""
+        """Opens a call with any number of encoded requests and returns gRPC's call, an iterator of
+        answers.
+        """
         about = CALLS[call]
         method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
         begun: Any = None
 
         def sent() -> Iterator[bytes]:
             yield from islice(requests, 1)
-            # gRPC asks for the next one when this one has left.
+            # gRPC requests the next message when this one has left.
             timer.cancel()
             yield from requests
 
@@ -213,7 +223,9 @@ class Connection:
         return uninterrupted(opened)
 
     def is_reached(self, scene_id: str, within_s: float) -> bool:
-        """Whether the server answers, now or in this time; what it answers does not matter."""
+        """Returns True if the server answers within this time; the content of the answer does not
+        matter.
+        """
         about = CALLS["GetScene"]
         method: Any = self._channel.unary_unary(about.path, about.request.SerializeToString)
         request = about.request(scene_id=scene_id)
@@ -230,13 +242,13 @@ class Connection:
 
     @contextmanager
     def _errors(self, call: str) -> Iterator[None]:
-        """gRPC's errors become this package's."""
+        """Converts gRPC's errors to those of this package."""
         try:
             yield
         except grpc.RpcError as error:
             raise self.failure(call, error) from None
         except ValueError:
-            # gRPC's word for a channel that was closed, and for a key that no header can hold.
+            # gRPC raises ValueError if a channel was closed and if a header cannot hold the key.
             if self._is_closed:
                 raise self._closed() from None
             raise

@@ -1,7 +1,8 @@
-"""The messages and calls of the contract `palpate.v1`.
+"""Messages and calls of the contract `palpate.v1`.
 
-The classes are made at import from the descriptor set beside this file, which `tools/make_contract.py` writes. Code
-that protoc generates is bound to the version of protobuf that made it; a descriptor set is not.
+The classes are made at import from the descriptor set beside this file, which
+`tools/make_contract.py` writes. Code that protoc generates is bound to the version of protobuf that
+made it; a descriptor set is not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ PACKAGE = "palpate.v1"
 
 
 def _read() -> descriptor_pool.DescriptorPool:
-    # A pool of our own: the process may hold other versions of google.rpc, and of this contract.
+    # Private pool: the process may contain other versions of google.rpc and of this contract.
     pool = descriptor_pool.DescriptorPool()
     shipped = files(__package__).joinpath("palpate.binpb").read_bytes()
     for file in descriptor_pb2.FileDescriptorSet.FromString(shipped).file:
@@ -27,13 +28,15 @@ POOL = _read()
 
 
 def message(name: str) -> Any:
-    """The class of a message of the contract, by its name there: `Tick`. A name with dots is of any package."""
+    """Returns the class of a message of the contract, by its name, for example `Tick`. A name with
+    dots may be of any package.
+    """
     full_name = name if "." in name else f"{PACKAGE}.{name}"
     return message_factory.GetMessageClass(POOL.FindMessageTypeByName(full_name))
 
 
 class Call:
-    """One call of a service: its path, the class of its requests and that of its answers."""
+    """A call of a service: its path, request class and answer class."""
 
     def __init__(self, service: str, name: str) -> None:
         method = POOL.FindServiceByName(f"{PACKAGE}.{service}").methods_by_name[name]
@@ -44,7 +47,7 @@ class Call:
 
 
 def calls() -> dict[str, Call]:
-    """All calls of the contract, by name."""
+    """Returns all calls of the contract, by name."""
     services = ("SceneService", "HapticService")
     return {
         method.name: Call(service, method.name)

@@ -36,10 +36,10 @@ def encode(
     vertices: npt.ArrayLike | None = None,
     hold: bool = False,
 ) -> bytes:
-    """A request as it goes over the wire. The positions' bytes are copied once.
+    """Encodes a request. The bytes of the positions are copied once.
 
     Raises:
-        ValueError: positions are no rows of three, or not as many as vertices.
+        ValueError: positions are not rows of three, or not as many as vertices.
     """
     positions = floats(positions_m, "positions_m")
     request = _REQUEST(scene_id=scene_id, tissue_id=tissue_id, sequence=sequence, hold=hold)
@@ -56,10 +56,12 @@ def encode(
 class Deformations:
     """A stream of deformations of a scene's tissues; `Scene.deformations` opens one.
 
-    They are applied in the order in which they were sent, each all or nothing. One that is refused ends the stream: it
-    and all that were sent after it fail with the same error, and the next one opens a new stream. When the scene passes
-    to another server the stream goes on there, and what was not answered is sent once more: a deformation says where
-    vertices are, and may be done twice. One that nobody uses any more ends by itself. May be used from any thread.
+    Deformations are applied in the order in which they were sent, each all or nothing. A refused
+    deformation ends the stream: it and all that were sent after it fail with the same error, and
+    the next one opens a new stream. If the scene passes to another server, the stream continues
+    there and sends the unanswered deformations again: a deformation gives the positions of
+    vertices, and may be applied twice. A stream that is no longer referenced ends by itself. May be
+    used from any thread.
     """
 
     def __init__(self, server: Server, scene_id: str, in_flight_max: int = 8) -> None:
@@ -70,7 +72,7 @@ class Deformations:
         self._scene_id = scene_id
         self._in_flight_max = in_flight_max
         self._sequence = 0
-        # Taken by whoever sends, so that what is sent is in the order of its numbers.
+        # The sender holds this lock, so that requests are sent in the order of their sequence numbers.
         self._sending = threading.Lock()
 
     def send(
@@ -81,13 +83,14 @@ class Deformations:
         vertices: npt.ArrayLike | None = None,
         hold: bool = False,
     ) -> Future[DeformResponse]:
-        """Sends what `Tissue.deform` does and returns what the answer will be in: `result()` waits for it.
+        """Sends a deformation as `Tissue.deform` does and returns a future of the answer:
+        `result()` waits for it.
 
-        Waits while `in_flight_max` are not answered yet: a solver that is faster than the server is held back, and no
-        queue grows.
+        Waits while `in_flight_max` deformations are unanswered: a solver that is faster than the
+        server is held back, and no queue grows.
 
         Raises:
-            ValueError: the arrays do not fit, or the tissue is another scene's.
+            ValueError: the arrays do not fit, or the tissue belongs to another scene.
         """
         with self._sending:
             self._sequence += 1
@@ -101,7 +104,7 @@ class Deformations:
                     return sent
 
     def close(self) -> None:
-        """Waits for what was sent, and ends the stream."""
+        """Waits for the answers to all sent deformations, and ends the stream."""
         with self._sending:
             if self._stream is not None:
                 self._stream.close()
@@ -125,7 +128,8 @@ class _Stream:
         self._route = route
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
-        # Not answered yet, in order, with what is sent once more where another server has the scene by now.
+        # Unanswered deformations, in order, with their requests, which are sent again if another server now has the
+        # scene.
         self._waiting: deque[tuple[Future[DeformResponse], bytes]] = deque()
         self.is_over = False
         self._is_ending = False
@@ -134,13 +138,13 @@ class _Stream:
         self._reader.start()
 
     def send(self, request: bytes, in_flight_max: int) -> Future[DeformResponse] | None:
-        """None: the stream was over before."""
+        """Returns None if the stream has already ended."""
         with self._lock:
             self._changed.wait_for(lambda: self.is_over or len(self._waiting) < in_flight_max)
             if self.is_over:
                 return None
             answer: Future[DeformResponse] = Future()
-            # Nobody can call back what is on its way.
+            # A sent deformation cannot be cancelled.
             answer.set_running_or_notify_cancel()
             self._waiting.append((answer, request))
             self._requests.put(request)
@@ -153,8 +157,8 @@ class _Stream:
         self._reader.join()
 
     def end(self) -> None:
-        """Nothing is sent any more. Waits for nothing."""
-        # In this order, and `_open` in the other: of the two at the same time one ends the newest call.
+        """Stops sending, without waiting."""
+        # `_open` uses the reverse order: if both run at the same time, one of them ends the newest call.
         self._is_ending = True
         self._requests.put(None)
 
@@ -186,13 +190,15 @@ class _Stream:
             answer.set_exception(failed)
 
     def _is_owed(self) -> bool:
-        """Whether something was sent that has no answer. The stream is over if not: what comes next opens another."""
+        """Returns True if a sent deformation has no answer. Otherwise the stream is over: the next
+        deformation opens another.
+        """
         with self._lock:
             self.is_over = not self._waiting
             return not self.is_over
 
     def _answers(self) -> PalpateError:
-        """All answers of one call, and why there are no more."""
+        """Reads all answers of a call and returns the error that ended it."""
         address = self._route.connection.address
         failed: PalpateError = Unavailable(f"the server at {address} ended the stream")
         try:
@@ -204,6 +210,6 @@ class _Stream:
                 answered.set_result(DeformResponse(raw))
         except grpc.RpcError as error:
             failed = self._route.connection.failure("Deform", error)
-        # gRPC's own thread waits for the next request: this one ends it.
+        # gRPC's own thread waits for the next request: None ends it.
         self._requests.put(None)
         return failed

@@ -1,4 +1,4 @@
-"""Why a call did not do what it should."""
+"""Errors of calls."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ _RESOURCE = "google.rpc.ResourceInfo"
 _QUOTA = "google.rpc.QuotaFailure"
 _PRECONDITION = "google.rpc.PreconditionFailure"
 _TOLD = {_INFO, _REQUEST, _RESOURCE, _QUOTA, _PRECONDITION}
-# The reason of an ErrorInfo when another server has the scene.
+# `ErrorInfo.reason` if another server has the scene.
 _OWNED_ELSEWHERE = "SCENE_OWNED_ELSEWHERE"
 
 
 class PalpateError(Exception):
-    """The root of all errors of this package but those of arguments (ValueError, TypeError) and files (OSError)."""
+    """Base of all errors of this package, except those of arguments (ValueError, TypeError) and
+    files (OSError).
+    """
 
 
 class Closed(PalpateError):
-    """The connection or the loop was closed here, and is used all the same."""
+    """The connection or the loop was used after it was closed here."""
 
 
 class Unavailable(PalpateError):
-    """Nobody answers at the address, the connection broke, or the server is shutting down.
+    """No server answers at the address, the connection broke, or the server is shutting down.
 
-    What became of a call that was under way is unknown: ask again, names and ids are its key.
+    The outcome of a call in progress is unknown: send it again, names and ids identify it.
 
     Attributes:
-        is_told: a server says so itself: it ends, or a scene passes to another server.
+        is_told: a server reported this itself: it shuts down, or a scene passes to another server.
     """
 
     def __init__(self, message: str, is_told: bool = False) -> None:
@@ -42,20 +44,21 @@ class Unavailable(PalpateError):
         self.is_told = is_told
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # From one process to another too.
+        # Supports pickling, also between processes.
         return type(self), (str(self), self.is_told)
 
 
 class Refused(PalpateError):
-    """The server refused. Nothing was changed.
+    """The server refused the call. Nothing was changed.
 
     Attributes:
-        call: what was asked, `AddTissue`.
-        code: the canonical code's name, `INVALID_ARGUMENT`.
-        field: the field at fault, from the message's top, `tools[0].pose.orientation`; empty when it is about none.
-        subject: the resource, quota or precondition that it is about, `scene`, `triangles_per_key`,
-            `TOPOLOGY_REVISION`; empty when it is about none.
-        message: what was got and what was expected.
+        call: the call, for example `AddTissue`.
+        code: name of the canonical code, for example `INVALID_ARGUMENT`.
+        field: the invalid field, from the message's top, for example `tools[0].pose.orientation`;
+            empty if the error concerns no field.
+        subject: the resource, quota or precondition concerned, for example `scene`,
+            `triangles_per_key`, `TOPOLOGY_REVISION`; empty if there is none.
+        message: the received and the expected value.
     """
 
     def __init__(self, call: str, code: str, message: str, field: str = "", subject: str = "") -> None:
@@ -75,27 +78,27 @@ class InvalidArgument(Refused):
 
 
 class NotFound(Refused):
-    """A scene, tissue, tool or session that the server does not know: `subject` says which of them."""
+    """The server does not know a scene, tissue, tool or session: `subject` says which."""
 
 
 class AlreadyExists(Refused):
-    """The scene's id, or the name in the scene, is taken."""
+    """The scene's id, or the name in the scene, is in use."""
 
 
 class ResourceExhausted(Refused):
-    """Over a limit of the server or a quota of the key: `subject` names it."""
+    """A limit of the server or a quota of the key was exceeded: `subject` names it."""
 
 
 class FailedPrecondition(Refused):
-    """Made for another revision, or the scene is quarantined: `subject` says which."""
+    """The call was made for another revision, or the scene is quarantined: `subject` says which."""
 
 
 class Elsewhere(FailedPrecondition):
-    """Another server has the scene. Calls, loops and streams go there by themselves; this is what is left when that one
-    names yet another, and so on.
+    """Another server has the scene. Calls, loops and streams follow the scene by themselves; this
+    error remains if that server names yet another, and so on.
 
     Attributes:
-        address: of the owner, as that server tells it: host:port.
+        address: address of the owner as the refusing server gives it: host:port.
     """
 
     def __init__(self, call: str, code: str, message: str, address: str) -> None:
@@ -107,11 +110,11 @@ class Elsewhere(FailedPrecondition):
 
 
 class Unauthenticated(Refused):
-    """No key, none that the server knows, or it was revoked."""
+    """The call has no key, an unknown key, or a revoked one."""
 
 
 class PermissionDenied(Refused):
-    """The key's role is too small, or the scene is another key's."""
+    """The key's role does not allow the call, or the scene belongs to another key."""
 
 
 class Aborted(Refused):
@@ -119,11 +122,13 @@ class Aborted(Refused):
 
 
 class DeadlineExceeded(Refused):
-    """It took too long. The server did not do it, if the server says so; a client's own clock leaves that open."""
+    """The call took too long. If the server reports this, the call was not executed; if the
+    client's own clock does, the outcome is unknown.
+    """
 
 
 class Internal(Refused):
-    """A panic of the server: report it."""
+    """The server panicked: report it."""
 
 
 _KINDS: dict[str, type[Refused]] = {
@@ -141,19 +146,20 @@ _KINDS: dict[str, type[Refused]] = {
 
 
 def refused(call: str, code: str, text: str, field: str = "", subject: str = "") -> Refused:
-    """The error for a canonical code."""
+    """Returns the error for a canonical code."""
     return _KINDS.get(code, Refused)(call, code, text, field, subject)
 
 
 def of_status(address: str, call: str, error: grpc.RpcError) -> PalpateError:
-    """The error for a call that ended so."""
+    """Returns the error for a call that ended with `error`."""
     code, text = error.code(), error.details() or ""
     details = _details(error)
-    # A proxy whose server dies resets the stream, which the library calls INTERNAL.
+    # If a server dies, its proxy resets the stream, which the library reports as INTERNAL.
     is_reset = code is grpc.StatusCode.INTERNAL and "RST_STREAM" in text
-    # Whether the server, a proxy or the library says so: nobody is there to serve. The other two the server never says.
+    # No server is there to serve, whether the server, a proxy or the library reports it. A server never sends CANCELLED
+    # or UNKNOWN.
     if is_reset or code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN):
-        # Servers describe what they refuse; neither the library nor a proxy does.
+        # Only servers attach details to a refusal; neither the library nor a proxy does.
         return Unavailable(f"nobody serves {call} at {address}: {text}", is_told=details is not None)
     owner = _owner(details or ())
     if owner:
@@ -162,7 +168,7 @@ def of_status(address: str, call: str, error: grpc.RpcError) -> PalpateError:
 
 
 def of_refusal(call: str, refusal: Any) -> Refused:
-    """The error for a refusal within an answer."""
+    """Returns the error for a refusal within an answer."""
     names = {code.value[0]: code.name for code in grpc.StatusCode}
     code = names.get(refusal.code, f"code {refusal.code}")
     text = refusal.message
@@ -172,7 +178,7 @@ def of_refusal(call: str, refusal: Any) -> Refused:
 
 
 def _details(error: grpc.RpcError) -> list[tuple[str, Any]] | None:
-    """What a status brings along, each with its type; None: it brings nothing."""
+    """Returns the details of a status, each with its type; None if it has none."""
     trailing: list[Any] = list(error.trailing_metadata() or ())
     packed = dict(trailing).get("grpc-status-details-bin")
     if packed is None:
@@ -186,7 +192,8 @@ def _details(error: grpc.RpcError) -> list[tuple[str, Any]] | None:
 
 
 def _owner(details: Iterable[tuple[str, Any]]) -> str:
-    """Where the scene is served, when that is what a status says; else empty."""
+    """Returns the address of the scene's owner if the status names one; otherwise an empty string.
+    """
     for name, detail in details:
         if name == _INFO and detail.reason == _OWNED_ELSEWHERE:
             return str(detail.metadata["address"])
@@ -194,7 +201,7 @@ def _owner(details: Iterable[tuple[str, Any]]) -> str:
 
 
 def _about(details: Iterable[tuple[str, Any]]) -> tuple[str, str]:
-    """Field and subject."""
+    """Returns field and subject."""
     field = subject = ""
     for name, detail in details:
         if name == _REQUEST:

@@ -1,4 +1,4 @@
-"""The haptic loop: poses out, answers back, on a thread of its own."""
+"""The haptic loop: sends poses and reads answers, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -36,29 +36,30 @@ if TYPE_CHECKING:
 _UNAVAILABLE = grpc.StatusCode.UNAVAILABLE.value[0]
 _REQUEST = message("TrackRequest")
 _TICK = message("Tick")
-# Ticks that wait for the transport. When it does not keep up the oldest go, and the sweep goes straight from the one
-# before them to the one after.
+# Maximum number of ticks that wait for the transport. If the transport does not keep up, the oldest ticks are dropped,
+# and the sweep goes straight from the tick before them to the tick after them.
 _WAITING_MAX = 64
-# Ticks under way whose poses are remembered: four seconds at 1 kHz, more than answers are ever late.
+# Maximum number of ticks in flight whose poses are remembered: four seconds at 1 kHz, longer than any answer is late.
 _UNDER_WAY_MAX = 4096
-# A server that owes an answer for so long is left and sought anew, seconds: a network that is cut says nothing.
+# A server that owes an answer for this long, in seconds, is left and looked up again: a cut network reports no error.
 _SILENT_S = 2.0
-# How long a new loop waits for its refusal, seconds. One that takes longer is told by the first tick.
+# Time that a new loop waits for a refusal, in seconds. The first tick reports a later refusal.
 _REFUSAL_S = 0.1
 
 
-# One pose, of a loop of one tool; or one for each tool.
+# One pose if the loop has one tool, or one pose per tool.
 Poses = PoseLike | ToolPose | Mapping[Tool, PoseLike | ToolPose]
 
 
 class HapticLoop:
     """A stream of ticks and the thread that reads its answers; `Scene.track` opens one.
 
-    `send` never waits. `answer` is the newest answer. When the connection breaks the loop comes back with its session:
-    contacts keep their ids, proxies stay where they were, and the sweep covers what lay between. Where servers share
-    scenes it follows its scene to the server that has it, and begins a session there: its contacts have new ids, and
-    proxies and the sweep go on from the last answer. A tick that the server refused,
-    and what ended the loop, are raised by the next `send`, `wait` or `tick`. May be used from any thread.
+    `send` never waits. `answer` is the newest answer. If the connection breaks, the loop reconnects
+    and resumes its session: contacts keep their ids, proxies stay where they were, and the sweep
+    covers the motion in between. If servers share scenes, the loop follows its scene to the server
+    that has it, and begins a session there: contacts have new ids, and proxies and the sweep
+    continue from the last answer. The next `send`, `wait` or `tick` raises the error of a refused
+    tick, and the error that ended the loop. May be used from any thread.
     """
 
     def __init__(
@@ -90,52 +91,52 @@ class HapticLoop:
         self._on_answer = on_answer
         self._reconnect_s = float(reconnect_s)
 
-        # All below is written under this lock. Taken as itself: in `Condition.__enter__`, which is Python, an interrupt
-        # would leave it taken.
+        # This lock guards all writes to the fields below. It is taken directly: `Condition.__enter__` is Python code,
+        # and an interrupt there would leave the lock taken.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._waiting: deque[Any] = deque()
         self._newest: list[Any] = []
-        # By tool: the tick that last put it somewhere, so that no way there is swept if that tick is lost.
+        # Last tick that teleported a tool, by tool id: if that tick is lost, the motion to its pose is not swept.
         self._teleported: dict[int, int] = {}
         self._sequence = 0
-        # Ticks without an answer yet, oldest first: sequence and poses.
+        # Unanswered ticks, oldest first: sequence and poses.
         self._under_way: deque[tuple[int, list[Any]]] = deque(maxlen=_UNDER_WAY_MAX)
         self._answer: TrackResponse | None = None
-        # Of the tick that it answers.
+        # Poses of the tick that `_answer` belongs to.
         self._answered_poses: list[Any] = []
-        # The newest tick that was answered or refused.
+        # Sequence of the newest tick that was answered or refused.
         self._answered = 0
         self._answered_at = time.monotonic()
-        # When the server was last heard, or owed nothing.
+        # Time at which the server was last heard, or last owed no answer.
         self._heard_at = self._answered_at
         self._refusal: Refused | None = None
         self._failure: BaseException | None = None
         self._is_closed = False
         self._is_open = False
         self._token = b""
-        # The one that has the scene, as far as is known, and the one that has the session of the token.
+        # Connection to the scene's owner, as far as it is known, and the server that has the token's session.
         self._connection = server.owners.of(scene_id)
         self._session_at = self._connection.place()
-        # Servers since the last answer that have named another.
+        # Number of servers that have named another since the last answer.
         self._hops = 0
-        # When the stream that is open was begun, and when the one broke off that was answered last.
+        # Start of the open stream, and time at which the last answered stream broke off.
         self._begun_at = self._lost_at = self._answered_at
-        # Since when, on this stream, the server says that it cannot tell whether the scene is its own.
+        # Time since which the server of this stream has not known whether it owns the scene.
         self._unsure_since: float | None = None
         self._call: Any = None
-        # A stream was accepted, so that what breaks off comes back.
+        # True once a stream was accepted: after that the loop reconnects.
         self._was_open = False
-        # Of the stream that is open: it is not the first, it asked for its session, it was answered.
+        # State of the open stream: it is a reconnection, it requested its session, it was answered.
         self._is_return = False
         self._is_resumed = False
         self._is_answered = False
-        # How often the loop came back.
+        # Number of reconnections.
         self.reconnected = 0
-        # How often its session was over by then, and another went on from its last answer: contacts have new ids,
-        # friction and grips begin anew.
+        # Number of reconnections after which the session was gone and a new one continued from its last answer:
+        # contacts have new ids, and friction and grips start again.
         self.sessions_lost = 0
-        # Ticks that never left, because the transport did not keep up.
+        # Number of ticks dropped because the transport did not keep up.
         self.dropped = 0
 
         self._thread = threading.Thread(target=self._run, name="palpate-track", daemon=True)
@@ -145,7 +146,7 @@ class HapticLoop:
             with self._lock:
                 self._changed.wait_for(lambda: self._is_open or self._failure is not None)
         except BaseException:
-            # Nobody else can.
+            # The caller has no object to close.
             self.close()
             raise
         if self._failure is not None:
@@ -153,26 +154,28 @@ class HapticLoop:
 
     @property
     def answer(self) -> TrackResponse | None:
-        """The newest answer, refusals aside; None before the first. It may be old: see `age_s`."""
+        """The newest answer that is not a refusal; None before the first. It may be old: see
+        `age_s`.
+        """
         return self._answer
 
     @property
     def age_s(self) -> float:
-        """Seconds since the newest answer arrived, or since the loop was opened. After 50 ms its force is not to be
-        felt any more: let it fade.
+        """Seconds since the newest answer arrived, or since the loop was opened. After 50 ms the
+        answer's force must not be applied any more: let it fade.
         """
         return time.monotonic() - self._answered_at
 
     @property
     def is_connected(self) -> bool:
-        """Whether a stream is open now."""
+        """True if a stream is open now."""
         return self._is_open
 
     def send(self, poses: Poses) -> int:
-        """Sends a tick, and waits for nothing. Returns its sequence, which an answer repeats.
+        """Sends a tick without waiting. Returns its sequence, which its answer repeats.
 
         Raises:
-            Refused: an earlier tick was refused. This one was not sent.
+            Refused: an earlier tick was refused. This tick was not sent.
             PalpateError: the loop is over.
             ValueError: there is no pose for each tool.
         """
@@ -191,7 +194,8 @@ class HapticLoop:
         return self.wait(self.send(poses), timeout_s)
 
     def wait(self, sequence: int | None = None, timeout_s: float | None = None) -> TrackResponse:
-        """Waits for the answer of a tick or of a later one; without `sequence`, of the newest one sent.
+        """Waits for the answer of a tick or of a later one; without `sequence`, of the newest tick
+        sent.
 
         Raises:
             Refused: a tick was refused.
@@ -225,9 +229,9 @@ class HapticLoop:
             self._is_closed = True
             self._changed.notify_all()
         if threading.current_thread() is self._thread:
-            # From `on_answer`: the loop ends when that returns.
+            # `on_answer` called this: the loop ends when it returns.
             return
-        # Closing this side ends the session at once; a server that does not answer that is left alone.
+        # Closing this side ends the session at once; a server that does not react is abandoned.
         self._thread.join(timeout=1.0)
         if self._thread.is_alive() and self._call is not None:
             uninterrupted(self._call.cancel)
@@ -252,7 +256,7 @@ class HapticLoop:
         return messages
 
     def _put(self, tools: list[Any]) -> int:
-        """Under the lock."""
+        """Queues a tick. The caller holds the lock."""
         self._leave_if_silent()
         self._sequence += 1
         self._newest = tools
@@ -275,7 +279,7 @@ class HapticLoop:
         return self._sequence
 
     def _leave_if_silent(self) -> None:
-        """Under the lock: ends a stream whose server takes ticks and answers none."""
+        """Ends a stream whose server takes ticks and answers none. The caller holds the lock."""
         if self._answered == self._sequence:
             self._heard_at = time.monotonic()
         elif self._is_open and time.monotonic() - self._heard_at > _SILENT_S:
@@ -283,28 +287,29 @@ class HapticLoop:
             uninterrupted(self._call.cancel)
 
     def _raise_what_happened(self) -> None:
-        """Under the lock."""
+        """Raises a refusal or the error that ended the loop. The caller holds the lock."""
         if self._refusal is not None:
             refusal, self._refusal = self._refusal, None
             raise refusal
         if self._failure is not None:
-            # Each time anew: a traceback grows with every frame that it is raised through, and holds what is in them.
+            # The traceback is cleared because it grows with every frame that the error is raised through, and keeps
+            # their contents.
             raise self._failure.with_traceback(None)
         if self._is_closed:
             raise Closed("the loop is closed")
 
     def _run(self) -> None:
-        """The loop's thread."""
+        """Runs the loop's thread."""
         try:
             self._streams()
         except BaseException as error:
-            # A fault of this package: told, and not waited for.
+            # A fault of this package is reported instead of leaving callers waiting.
             with self._lock:
                 self._failure, self._is_open, self._is_closed = error, False, True
                 self._changed.notify_all()
 
     def _streams(self) -> None:
-        """Stream after stream, until one ends for good."""
+        """Opens stream after stream, until one ends for good."""
         while True:
             failure = self._stream()
             with self._lock:
@@ -316,7 +321,7 @@ class HapticLoop:
                     self._is_closed = True
                     self._changed.notify_all()
                     return
-                # What was on its way may be lost: the newest pose goes again.
+                # Ticks in flight may be lost: the newest pose is sent again.
                 self._waiting.clear()
                 self._under_way.clear()
                 if self._newest:
@@ -325,16 +330,16 @@ class HapticLoop:
                     self._put(self._newest)
 
     def _comes_back(self, failure: BaseException) -> bool:
-        """Seeks the server after a stream that broke off. False: the loop is over."""
+        """Looks for the server after a stream that broke off. Returns False if the loop is over."""
         now = time.monotonic()
-        # A stream of which nothing was asked for long was a good one too.
+        # A long stream in which nothing was asked counts as a good one too.
         if self._is_answered or now - self._begun_at > self._reconnect_s:
             self._lost_at = now
-        # One that says so is there, and may serve again.
+        # A server that reports UNAVAILABLE is reachable and may serve again.
         if self._was_open and isinstance(failure, Unavailable) and failure.is_told:
             self._lost_at = now
         if isinstance(failure, NotFound) and failure.subject == "session":
-            # It ended before the loop came back. What the hand touches is begun anew.
+            # The session ended before the loop reconnected: a new session starts with new contacts.
             self._token = b""
             return True
         if isinstance(failure, Elsewhere):
@@ -342,24 +347,27 @@ class HapticLoop:
                 return False
             self._server.owners.go(self._scene_id, self._connection, failure.address)
             self._connection = self._server.owners.of(self._scene_id)
-            # At once, but not round and round: who is named may be gone, and is named until its lease is over.
+            # The first redirect is followed at once, later ones after a pause: a named server may be gone, and is named
+            # until its lease expires.
             if self._hops > 0:
                 self._pause()
             self._hops += 1
         elif isinstance(failure, Aborted) and self._was_open:
-            # Another stream had the session until now; the server has let it go by the next try.
+            # Another stream held the session until now; the server releases it before the next try.
             self._pause()
-        # A loop that was never open has a wrong address, and not a broken connection, unless a server says so.
+        # A loop that was never open has a wrong address rather than a broken connection, unless a server reports
+        # otherwise.
         elif isinstance(failure, Unavailable) and (self._was_open or failure.is_told):
-            # A server that is shutting down is reached, and refuses: that is asked no faster than this.
+            # A server that is shutting down is reachable and refuses: the pause limits how often it is called.
             self._pause()
         else:
             return False
         while not self._is_closed and time.monotonic() - self._lost_at < self._reconnect_s:
-            # Waited for and not tried by calls: older versions of gRPC connect only while somebody does.
+            # This waits for the connection instead of trying calls: older versions of gRPC connect only while a caller
+            # waits.
             if self._connection.is_reached(self._scene_id, PAUSE_S):
                 return True
-            # The first try was at the same server: it has the session.
+            # The first try went to the server that has the session.
             self._server.owners.leave(self._scene_id, self._connection)
             self._connection = self._server.owners.of(self._scene_id)
         return False
@@ -369,7 +377,8 @@ class HapticLoop:
             self._changed.wait_for(lambda: self._is_closed, PAUSE_S)
 
     def _stream(self) -> BaseException | None:
-        """One stream, from its start to its end. None: it ended because the loop was closed."""
+        """Runs one stream from start to end. Returns None if it ended because the loop was closed.
+        """
         is_over = threading.Event()
         self._begun_at = time.monotonic()
         self._unsure_since = None
@@ -387,7 +396,7 @@ class HapticLoop:
         except grpc.RpcError as error:
             return self._connection.failure("Track", error)
         except BaseException as error:
-            # Of `on_answer`, `sys.exit` too.
+            # Errors of `on_answer`, `sys.exit` included.
             self._call.cancel()
             return error
         finally:
@@ -397,8 +406,8 @@ class HapticLoop:
 
     def _wait_until_open(self, call: Any) -> None:
         ended = threading.Event()
-        # Headers come once the start is accepted. Those of a refusal look the same, and its status, which is in the
-        # same frame, is told a moment later.
+        # Headers arrive once the start is accepted. Headers of a refusal look equal, and its status, sent in the same
+        # frame, is reported a moment later.
         self._connection.host.hear(call.initial_metadata())
         if not call.add_callback(ended.set) or not self._was_open and ended.wait(_REFUSAL_S):
             return
@@ -408,7 +417,7 @@ class HapticLoop:
             self._changed.notify_all()
 
     def _requests(self, is_over: threading.Event) -> Iterator[bytes]:
-        """What gRPC's own thread takes and sends."""
+        """Requests that gRPC's own thread takes and sends."""
         start = message("TrackStart")()
         start.CopyFrom(self._start)
         if self._is_resumed:
@@ -425,7 +434,9 @@ class HapticLoop:
             yield _REQUEST(tick=tick).SerializeToString()
 
     def _poses_of(self, sequence: int) -> list[Any]:
-        """Of the tick that an answer is of, under the lock; none when it is not known any more."""
+        """Returns the poses of the tick that an answer belongs to; none if they are no longer
+        known. The caller holds the lock.
+        """
         while self._under_way and self._under_way[0][0] <= sequence:
             sent, tools = self._under_way.popleft()
             if sent == sequence:
@@ -433,7 +444,7 @@ class HapticLoop:
         return []
 
     def _go_on(self, start: Any) -> None:
-        """Lets a loop without its session go on where its last answer was."""
+        """Makes a loop without its session continue from its last answer."""
         with self._lock:
             if self._answer is None or not self._answered_poses:
                 return
@@ -445,18 +456,19 @@ class HapticLoop:
     def _take(self, raw: Any) -> None:
         self._heard_at = time.monotonic()
         if raw.session_token:
-            # The stream was not refused.
+            # The server did not refuse the stream.
             self._connection.host.keep()
             self._token, self._session_at = raw.session_token, self._connection.place()
         if raw.is_notice:
             return
-        # No answer either: for a moment the scene may pass to another server, and the stream goes on or says to which.
+        # This is no answer: the scene may be moving to another server, and the stream then continues or names that
+        # server.
         if raw.HasField("refusal") and raw.refusal.code == _UNAVAILABLE:
             self._refused(raw.refusal.message)
             return
         self._unsure_since = None
         if not self._is_answered and self._is_return:
-            # In this order: who sees that it came back sees with what.
+            # Written in this order so that a thread that sees the reconnection also sees whether the session was lost.
             self.sessions_lost += not self._is_resumed
             self.reconnected += 1
         self._is_answered = True
@@ -471,16 +483,16 @@ class HapticLoop:
             self._answered_at = time.monotonic()
             self._changed.notify_all()
         if self._on_answer is not None:
-            # What comes meanwhile is heard when this returns.
+            # Messages that arrive in the meantime are read when this returns.
             self._heard_at = math.inf
             self._on_answer(answer)
             self._heard_at = time.monotonic()
 
     def _refused(self, text: str) -> None:
-        """By a server that is there, and may have the scene again.
+        """Handles a refusal by a server that is reachable and may serve the scene again.
 
-        It is left after a while for another, if there is one. Where none has the scene, as while the store is out of
-        everybody's reach, the loop comes by again.
+        After a while the loop leaves the server for another, if there is one. If no server has the
+        scene, for example while no server can reach the store, the loop returns to this server.
         """
         now, here = time.monotonic(), self._connection
         if self._unsure_since is None:
@@ -492,6 +504,6 @@ class HapticLoop:
 
 
 def _teleport(tools: Iterable[Any], put: Sequence[int]) -> None:
-    """Marks the tick that stands for lost ones, in which the tools `put` were teleported."""
+    """Marks the tick that replaces lost ticks in which the tools `put` were teleported."""
     for tool in tools:
         tool.teleport = tool.teleport or tool.tool_id in put

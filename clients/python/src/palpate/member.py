@@ -1,4 +1,4 @@
-"""What belongs to a scene: tissues and tools."""
+"""Members of a scene: tissues and tools."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ if TYPE_CHECKING:
 
 
 def id_in(scene_id: str, member: object, kind: type[Tissue] | type[Tool], argument: str) -> int:
-    """Of a tissue or a tool in a scene. Ids are counted in each scene: another scene's would name something else.
+    """Returns the id of a tissue or a tool in a scene. Ids are counted per scene: an id of another
+    scene would name another member.
 
     Raises:
-        TypeError: the argument has something else.
-        ValueError: it is of another scene.
+        TypeError: the argument is not of this kind.
+        ValueError: the member belongs to another scene.
     """
     if not isinstance(member, kind):
         raise TypeError(f"{argument} has {member!r}, expected a palpate.{kind.__name__}")

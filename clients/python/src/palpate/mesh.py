@@ -1,4 +1,4 @@
-"""Meshes to be uploaded: files, or arrays."""
+"""Meshes to upload: files, or arrays."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .contract import PACKAGE, POOL, message
 from .packed import floats, indices
 from .pose import PoseLike
 
-# A file of a format that its extension names (OBJ, STL, PLY, OFF, legacy VTK), or positions `(n, 3)` and triangles
-# `(m, 3)`, counter-clockwise seen from outside.
+# Path of a file in a format given by its extension (OBJ, STL, PLY, OFF, legacy VTK), or positions `(n, 3)` and
+# triangles `(m, 3)`, counter-clockwise seen from outside.
 MeshLike = Union[str, "os.PathLike[str]", tuple[npt.ArrayLike, npt.ArrayLike]]
 
 # A chunk may have 1 MiB; a triangle takes at most 3 x 5 bytes.
@@ -31,13 +31,15 @@ class Link:
     Attributes:
         name: unique in its tool, 1 to 64 characters.
         mesh: its surface in its own frame.
-        scale_to_m: metres for each of the mesh's units.
+        scale_to_m: metres per unit of the mesh.
         left_handed: the mesh is left-handed with z flipped, as in Unity.
-        rest_pose: tool frame from link frame where a tick gives no link pose. None: the same frame.
-        tolerance_m: the error wanted of its distance field. 0: a thousandth of its diagonal.
-        fill_holes_m: each hole in a box with a diagonal of no more than this is filled, metres. 0: none.
-        weld_m: open edges whose ends are no farther than this from each other are joined, metres. 0: those at equal
-            places.
+        rest_pose: tool frame from link frame, used if a tick gives no link pose. None: the
+            identity.
+        tolerance_m: requested error of its distance field. 0: a thousandth of its diagonal.
+        fill_holes_m: each hole in a box with a diagonal of at most this length is filled, metres.
+            0: none.
+        weld_m: open edges whose ends are at most this far apart are joined, metres. 0: only those
+            at equal positions.
     """
 
     name: str
@@ -52,12 +54,12 @@ class Link:
 
 @dataclass(frozen=True)
 class Probe:
-    """A named sphere fixed to a link, whose distance every answer has.
+    """A named sphere fixed to a link; every answer has its distance.
 
     Attributes:
         name: unique in its tool, 1 to 64 characters.
-        position_m: in the link's frame.
-        radius_m: it touches when its centre is this near.
+        position_m: centre in the link's frame.
+        radius_m: the probe touches if its centre is within this distance.
         link: counted from 0 in its tool.
     """
 
@@ -68,7 +70,7 @@ class Probe:
 
 
 class MeshUpload:
-    """A mesh as it is sent: a header that declares it, then chunks."""
+    """A mesh to be sent: a header that declares it, then chunks."""
 
     def __init__(
         self,
@@ -79,9 +81,11 @@ class MeshUpload:
         fill_holes_m: float = 0.0,
         weld_m: float = 0.0,
     ) -> None:
-        """Raises:
-        OSError: the file cannot be read.
-        ValueError: its extension names no format, or the arrays are none.
+        """Reads the file, or converts the arrays.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: its extension names no format, or the arrays are malformed.
         """
         basis = "LEFT_HANDED" if left_handed else "RIGHT_HANDED"
         self.header = message("MeshHeader")(
@@ -106,7 +110,7 @@ class MeshUpload:
             self.header.file.bytes = len(self._file)
 
     def chunks(self) -> Iterator[Any]:
-        """In order."""
+        """Returns the chunks in order."""
         chunk = message("MeshChunk")
         if self.header.WhichOneof("source") == "file":
             for at in range(0, len(self._file), _CHUNK_BYTES):

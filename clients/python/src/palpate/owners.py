@@ -1,4 +1,4 @@
-"""Which server has which scene, where several share them, and the way there."""
+"""Owners of scenes, if several servers share scenes, and the routes of calls to them."""
 
 from __future__ import annotations
 
@@ -8,73 +8,75 @@ import time
 from .connection import Connection, ServerAddress
 from .errors import Elsewhere, PalpateError, Unavailable
 
-# Owners that a call asks one after the other, as each names the next.
+# Maximum number of owners that a call tries in turn, if each names the next.
 HOPS_MAX = 4
-# Before a server is asked again, seconds.
+# Pause before a server is called again, in seconds.
 PAUSE_S = 0.05
-# Connections that are kept to servers which were named, more than share a folder.
+# Maximum number of open connections to named servers: more servers than share a folder.
 _OPEN_MAX = 64
-# How long a call tries while a scene passes from one server to another, seconds: longer than a lease.
+# Time that a call retries while a scene moves from one server to another, in seconds: longer than a lease.
 _PASSING_S = 10.0
 
 
 class Owners:
-    """Connections to the servers that were given, and to those that they name as the owners of scenes."""
+    """Connections to the given servers, and to those that they name as the owners of scenes."""
 
     def __init__(self, address: ServerAddress) -> None:
         self._address = address
         self._homes = address.each()
-        # All below is written under this lock.
+        # This lock guards all writes to the fields below.
         self._changing = threading.Lock()
         self._home = 0
-        # By scene, where its owner was named.
+        # Connection to the named owner, by scene id.
         self._named: dict[str, Connection] = {}
-        # By address, the last one named last.
+        # Connections by address, the most recently named last.
         self._open: dict[str, Connection] = {}
         self._is_closed = False
 
     def homes(self) -> list[Connection]:
-        """To those that were given."""
+        """Connections to the given servers."""
         return self._homes
 
     def of(self, scene_id: str | None) -> Connection:
-        """To the owner of a scene, as far as is known."""
+        """Connection to the owner of a scene, as far as it is known."""
         with self._changing:
             return self._now(scene_id)
 
     def go(self, scene_id: str, asked: Connection, address: str) -> None:
-        """A server that was asked has named another as the scene's owner."""
+        """Records that a server named another as the scene's owner."""
         with self._changing:
             if not self._is_closed:
-                # One that is left may be named again: its connection may just be being made.
+                # The connection is reused if its server was left and is named again: it may still be connecting.
                 owner = self._open.pop(address, None) or self._address.at(address, asked)
                 self._named[scene_id] = self._open[address] = owner
                 if len(self._open) > _OPEN_MAX:
-                    # It is closed when no scene, call or stream uses it.
+                    # The connection is closed when no scene, call or stream uses it.
                     del self._open[next(iter(self._open))]
 
     def leave(self, scene_id: str | None, left: Connection) -> bool:
-        """A server does not serve the scene now: another is asked the next time. False: there is no other."""
+        """Records that a server does not serve the scene now: the next call goes to another server.
+        Returns False if there is no other.
+        """
         with self._changing:
             if self._now(scene_id) is not left:
                 return True
             if scene_id is not None and scene_id in self._named:
-                # Asked at home, who has it by then.
+                # The given servers then name the scene's new owner.
                 del self._named[scene_id]
                 return True
             if left.host.leave():
-                # There are others behind the same address.
+                # The proxy has other servers behind the same address.
                 return True
             self._home = (self._home + 1) % len(self._homes)
             return len(self._homes) > 1
 
     def stay(self, home: Connection) -> None:
-        """One of those that were given answers."""
+        """Records that one of the given servers answers."""
         with self._changing:
             self._home = self._homes.index(home)
 
     def close(self) -> None:
-        """Ends all of them."""
+        """Closes all connections."""
         with self._changing:
             self._is_closed = True
             for connection in {*self._homes, *self._open.values(), *self._named.values()}:
@@ -86,11 +88,12 @@ class Owners:
 
 
 class Route:
-    """One call's way to the server that has its scene, from failure to failure."""
+    """Route of one call to the server that has its scene, from failure to failure."""
 
     def __init__(self, owners: Owners, scene_id: str | None, may_repeat: bool, within_s: float | None = None) -> None:
-        """`may_repeat`: done twice it is as done once. Another that was UNAVAILABLE may have been done, and is left to
-        who asked for it."""
+        """`may_repeat`: a second execution has no further effect. Any other call that ended with
+        UNAVAILABLE may have been executed; the caller decides whether to repeat it.
+        """
         self._owners = owners
         self._scene_id = scene_id
         self._may_repeat = may_repeat
@@ -100,13 +103,15 @@ class Route:
         self.connection = owners.of(scene_id)
 
     def goes_on(self, failure: PalpateError) -> bool:
-        """Whether the call is to be made again, over `connection`, after it failed so. Waits where that needs time."""
+        """Returns True if the call is to be made again, over `connection`, after this failure.
+        Waits if that needs time.
+        """
         if isinstance(failure, Elsewhere):
-            # Nothing was done.
+            # The server has not executed the call.
             if self._scene_id is None or self._hops == HOPS_MAX:
                 return False
             self._owners.go(self._scene_id, self.connection, failure.address)
-            # Two servers that name each other have just made a change.
+            # Two servers name each other just after a change of owner.
             pause_s = PAUSE_S if self._hops > 0 else 0.0
             self._hops += 1
         elif isinstance(failure, Unavailable):
@@ -124,5 +129,5 @@ class Route:
         return True
 
     def arrived(self) -> None:
-        """The server has answered."""
+        """Records that the server has answered."""
         self._hops, self._lost_at = 0, None

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The wire type of packed arrays, strings and messages.
+# Wire type of packed arrays, strings and messages.
 _LENGTH_DELIMITED = 2
 
 
 def varint(number: int) -> bytes:
-    """A number of 0 or more in base 128, least significant digits first."""
+    """Encodes a number of 0 or more in base 128, least significant digits first."""
     digits = bytearray()
     while number >= 0x80:
         digits.append(number & 0x7F | 0x80)
@@ -26,29 +26,31 @@ def varint(number: int) -> bytes:
 
 
 def head(field: int, length: int) -> bytes:
-    """What goes before the `length` bytes of a field that is an array, bytes or a message."""
+    """Returns the bytes before the `length` bytes of a field that is an array, bytes or a message.
+    """
     return varint(field << 3 | _LENGTH_DELIMITED) + varint(length)
 
 
 def floats(values: npt.ArrayLike, name: str, columns: int = 3) -> npt.NDArray[np.float32]:
-    """`values` as the contract takes them: 32 bits, least byte first, contiguous, rows of `columns`.
+    """Converts `values` to the contract's form: 32 bits, least significant byte first, contiguous,
+    rows of `columns`.
 
     Raises:
-        ValueError: they are no such rows. The message names `name`.
+        ValueError: the values are not such rows. The message names `name`.
     """
     return _rows(values, name, columns, "<f4")
 
 
 def doubles(values: npt.ArrayLike, name: str, columns: int = 3) -> npt.NDArray[np.float64]:
-    """The same with 64 bits."""
+    """As `floats`, with 64 bits."""
     return _rows(values, name, columns, "<f8")
 
 
 def indices(values: npt.ArrayLike, name: str, columns: int = 1) -> npt.NDArray[np.uint32]:
-    """Whole numbers from 0 to 2**32 - 1 in rows of `columns`.
+    """Converts `values` to whole numbers from 0 to 2**32 - 1 in rows of `columns`.
 
     Raises:
-        ValueError: they are none. The message names `name`.
+        ValueError: the values are not such numbers. The message names `name`.
     """
     array = np.asarray(values)
     if array.size == 0:
@@ -71,11 +73,15 @@ def _rows(values: npt.ArrayLike, name: str, columns: int, dtype: str) -> npt.NDA
 
 
 def array(field: int, values: npt.NDArray[Any]) -> list[Any]:
-    """A field that is a packed array: the pieces of its bytes, the array not copied."""
+    """Encodes a field that is a packed array: returns the pieces of its bytes, without copying the
+    array.
+    """
     return [head(field, values.nbytes), values]
 
 
 def dense_positions(field: int, positions: npt.NDArray[np.float32]) -> list[Any]:
-    """The field that is a message of one packed array, its field 1: the pieces of its bytes, the array not copied."""
+    """Encodes a field that is a message of one packed array, its field 1: returns the pieces of its
+    bytes, without copying the array.
+    """
     inner, values = array(1, positions)
     return [head(field, len(inner) + positions.nbytes), inner, values]

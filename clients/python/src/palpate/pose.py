@@ -1,4 +1,4 @@
-"""Rigid transforms: where a tool is."""
+"""Rigid transforms: the poses of tools."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def _floats(values: npt.ArrayLike, name: str, size: int) -> npt.NDArray[np.float
 
 
 def vector_message(values: npt.ArrayLike, name: str) -> dict[str, float]:
-    """As the contract has a `Vec3`.
+    """Converts three numbers to the contract's `Vec3`.
 
     Raises:
-        ValueError: it is not three numbers.
+        ValueError: these are not three numbers.
     """
     return dict(zip("xyz", _floats(values, name, 3).tolist(), strict=True))
 
@@ -34,13 +34,13 @@ class Pose:
     __slots__ = ("orientation", "position_m")
 
     def __init__(self, position_m: npt.ArrayLike = (0, 0, 0), orientation: npt.ArrayLike = (0, 0, 0, 1)) -> None:
-        """`position_m`: metres. `orientation`: a quaternion x, y, z, w of norm 1. (The server normalises what is within
-        1e-3 of that, and refuses anything else.)
+        """`position_m`: metres. `orientation`: a quaternion x, y, z, w of norm 1. (The server
+        normalises a quaternion within 1e-3 of that, and refuses any other.)
 
         Raises:
-            ValueError: they are not three and four numbers.
+            ValueError: these are not three and four numbers.
         """
-        # Copies: whoever made the pose may go on to write into the arrays that it gave.
+        # The arrays are copied: the caller may change its own later.
         self.position_m = _floats(position_m, "position_m", 3)
         self.orientation = _floats(orientation, "orientation", 4)
 
@@ -49,10 +49,11 @@ class Pose:
 
     @staticmethod
     def from_matrix(matrix: npt.ArrayLike) -> Pose:
-        """Of a 4 x 4 matrix: a rotation, a translation in metres, and 0, 0, 0, 1 below.
+        """Makes a pose from a 4 x 4 matrix: a rotation, a translation in metres, and 0, 0, 0, 1
+        below.
 
         Raises:
-            ValueError: it is no rigid transform.
+            ValueError: the matrix is not a rigid transform.
         """
         m = np.asarray(matrix, dtype=np.float64)
         if m.shape != (4, 4) or not np.allclose(m[3], (0, 0, 0, 1)):
@@ -60,7 +61,7 @@ class Pose:
         r = m[:3, :3]
         if not np.allclose(r @ r.T, np.eye(3), atol=1e-6) or np.linalg.det(r) < 0:
             raise ValueError(f"the matrix turns by\n{r}\nexpected a rotation")
-        # The eigenvector of the greatest eigenvalue (Bar-Itzhack 2000): no branches, and good for half turns too.
+        # Eigenvector of the greatest eigenvalue (Bar-Itzhack 2000): no branches, and also correct for half turns.
         k = np.array(
             [
                 [r[0, 0] - r[1, 1] - r[2, 2], 0, 0, 0],
@@ -73,7 +74,7 @@ class Pose:
 
     @property
     def matrix(self) -> npt.NDArray[np.float64]:
-        """The same as a 4 x 4 matrix."""
+        """The pose as a 4 x 4 matrix."""
         x, y, z, w = self.orientation / np.linalg.norm(self.orientation)
         matrix = np.eye(4)
         matrix[:3, :3] = [
@@ -85,19 +86,23 @@ class Pose:
         return matrix
 
     def __mul__(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Takes points, `(n, 3)` or `(3,)`, from the frame of the pose to the frame that it maps to."""
+        """Transforms points, `(n, 3)` or `(3,)`, from the frame of the pose to the frame that it
+        maps to.
+        """
         matrix = self.matrix
         moved: npt.NDArray[np.float64] = np.asarray(points) @ matrix[:3, :3].T + matrix[:3, 3]
         return moved
 
 
-# Where something is: a pose, a position in metres without a rotation, or a 4 x 4 matrix.
+# Pose of an object: a pose, a position in metres without a rotation, or a 4 x 4 matrix.
 PoseLike = Pose | npt.ArrayLike
 
 
 def as_pose(given: PoseLike) -> Pose:
-    """Raises:
-    ValueError: it is neither a pose, three numbers nor a 4 x 4 matrix.
+    """Converts to a pose.
+
+    Raises:
+        ValueError: this is neither a pose, three numbers nor a 4 x 4 matrix.
     """
     if isinstance(given, Pose):
         return given
@@ -110,7 +115,7 @@ def as_pose(given: PoseLike) -> Pose:
 
 
 def pose_message(given: PoseLike) -> Any:
-    """As the contract has it."""
+    """Converts a pose to the contract's message."""
     pose = as_pose(given)
     (x, y, z), (i, j, k, w) = pose.position_m.tolist(), pose.orientation.tolist()
     return _POSE(position_m={"x": x, "y": y, "z": z}, orientation={"x": i, "y": j, "z": k, "w": w})

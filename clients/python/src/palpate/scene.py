@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .server import Server
 
 
-# From one look at how far a field is to the next.
+# Interval between two queries of a field's progress, in seconds.
 _BETWEEN_LOOKS_S = 0.5
 _DISTANCES = message("QueryDistancesRequest")
 _POINTS = _DISTANCES.DESCRIPTOR.fields_by_name["points_xyz_m"].number
@@ -38,19 +38,19 @@ _POINTS = _DISTANCES.DESCRIPTOR.fields_by_name["points_xyz_m"].number
 
 @dataclass(frozen=True)
 class SelfCollisions:
-    """Where tissues meet, the earliest first, and how often in all."""
+    """Contacts between tissues, earliest first, and their total numbers."""
 
     contacts: answers.FeatureContacts
     totals: answers.SelfCollisionTotals
 
 
 class Scene:
-    """Tissues and tools that can meet. As a context manager it deletes itself at the end."""
+    """Tissues and tools that can meet. Leaving its `with` block deletes the scene."""
 
     def __init__(self, server: Server, id: str) -> None:
         self.server = server
         self.id = id
-        # Open, and used by no call now.
+        # Open streams that no call uses now.
         self._idle: list[Deformations] = []
 
     def add_tissue(
@@ -69,19 +69,21 @@ class Scene:
         Args:
             name: unique among the scene's tissues, 1 to 64 characters.
             mesh: a file, or positions and triangles, in scene frame.
-            scale_to_m: metres for each of the mesh's units.
-            left_handed: the mesh is left-handed with z flipped, as in Unity. All else stays right-handed.
-            forbidden_region: rendered tools stay out, and it bears no load.
-            weld_m: open edges whose ends are no farther than this from each other are joined, metres. 0: those at equal
-                places.
-            as_wound: tissue is on the side that triangles face away from, also if a closed surface faces inwards:
-                the wall of a lumen, with tissue all around it. Otherwise closed bodies are turned to face outwards.
+            scale_to_m: metres per unit of the mesh.
+            left_handed: the mesh is left-handed with z flipped, as in Unity. All else stays
+                right-handed.
+            forbidden_region: rendered tools stay out, and the tissue bears no load.
+            weld_m: open edges whose ends are at most this far apart are joined, metres. 0: only
+                those at equal positions.
+            as_wound: tissue is on the side that triangles face away from, also if a closed surface
+                faces inwards: the wall of a lumen, with tissue all around it. Otherwise closed
+                bodies are turned to face outwards.
 
         Warns:
             UserWarning: the mesh may be in another unit than `scale_to_m` says.
 
         Raises:
-            Refused: it is no mesh, too large, or of a name that is taken. Nothing was added.
+            Refused: the mesh is malformed or too large, or the name is in use. Nothing was added.
         """
         upload = MeshUpload(mesh, scale_to_m, left_handed, weld_m=weld_m)
         kind = "FORBIDDEN_REGION" if forbidden_region else "TISSUE"
@@ -114,9 +116,10 @@ class Scene:
 
         Args:
             name: unique among the scene's tools, 1 to 64 characters.
-            mesh: of an instrument of one link, in tool frame; or a list of links.
-            scale_to_m, left_handed, fill_holes_m, weld_m: as of `Link`, where `mesh` is no list.
-            progress: is called every half second, on a thread of its own, while the server builds the fields.
+            mesh: the mesh of an instrument with one link, in tool frame; or a list of links.
+            scale_to_m, left_handed, fill_holes_m, weld_m: as in `Link`, if `mesh` is not a list.
+            progress: called every half second, on a thread of its own, while the server builds the
+                fields.
 
         Warns:
             UserWarning: a mesh may be in another unit than its `scale_to_m` says.
@@ -166,7 +169,7 @@ class Scene:
 
     @contextmanager
     def _told(self, tool: str, progress: Callable[[answers.FieldBuild], None] | None) -> Iterator[None]:
-        """Tells how far the fields of a tool are, until the end of the block."""
+        """Reports the progress of a tool's fields, until the end of the block."""
         if progress is None:
             yield
             return
@@ -174,7 +177,7 @@ class Scene:
 
         def look() -> None:
             while not ended.wait(_BETWEEN_LOOKS_S):
-                # An error: the upload has one of its own, or goes on.
+                # The upload reports an error of its own, or continues.
                 with suppress(PalpateError):
                     for build in self.describe().field_builds:
                         if build.tool == tool and not ended.is_set():
@@ -189,37 +192,39 @@ class Scene:
             looking.join()
 
     def describe(self) -> answers.Scene:
-        """What is in it now."""
+        """Returns the contents of the scene now."""
         return answers.Scene(self.server.ask("GetScene", scene_id=self.id).scene)
 
     def tissues(self) -> dict[str, Tissue]:
-        """By name."""
+        """Returns the tissues of the scene, by name."""
         found = self.describe().tissues
         return {t.name: Tissue(self, t.tissue_id, t.name, t.report) for t in found}
 
     def tools(self) -> dict[str, Tool]:
-        """By name."""
+        """Returns the tools of the scene, by name."""
         found = self.describe().tools
         return {t.name: Tool(self, t.tool_id, t.name, [link.report for link in t.links], []) for t in found}
 
     def delete(self) -> None:
-        """Removes it. Loops in it end with NotFound."""
+        """Deletes the scene. Loops in it end with NotFound."""
         while self._idle:
             self._idle.pop().close()
         self.server.ask("DeleteScene", scene_id=self.id)
 
     def move(self, to_address: str, *, take_over: bool = False) -> None:
-        """Hands it over to the server at an address, as that server tells it (`cluster.address`), where servers share
-        scenes. Its loops go on there, with sessions begun anew.
+        """Hands the scene over to the server at an address, as that server gives it
+        (`cluster.address`), if servers share scenes. Its loops continue there, with new sessions.
 
         Args:
-            take_over: the server at the address takes it from an owner that hangs, which is not asked; with an admin's
-                key. It waits for the owner's lease to end. Deformations that were not on the disk are lost.
+            take_over: the server at the address takes the scene from an owner that hangs, without
+                asking it; needs an admin's key. It waits for the owner's lease to end. Deformations
+                that were not on the disk are lost.
 
         Raises:
-            FailedPrecondition: servers do not share it.
-            PermissionDenied: not an admin's key takes it over.
-            Unavailable: it did not move, or the answer was lost: `describe` is answered by who has it.
+            FailedPrecondition: servers do not share the scene.
+            PermissionDenied: `take_over` without an admin's key.
+            Unavailable: the scene did not move, or the answer was lost: `describe` is answered by
+                its owner.
         """
         if take_over:
             owners = self.server.owners
@@ -227,15 +232,15 @@ class Scene:
         self.server.ask("MoveScene", scene_id=self.id, to_address=to_address, take_over=take_over)
 
     def deformations(self, in_flight_max: int = 8) -> Deformations:
-        """A stream of deformations that does not wait for each answer."""
+        """Opens a stream of deformations that does not wait for each answer."""
         return Deformations(self.server, self.id, in_flight_max)
 
     @contextmanager
     def idle_deformations(self) -> Iterator[Deformations]:
-        """A stream that one call has to itself, so that no other's refusal ends it. The next call uses it again: there
-        are as many as calls at a time, and not one for each tissue.
+        """Lends a stream to one call alone, so that no other call's refusal ends it. The next call
+        reuses the stream: there are as many streams as simultaneous calls, not one for each tissue.
         """
-        # Asked for by `pop` alone: another thread may take the last one.
+        # `pop` alone tests for a stream: another thread may take the last one.
         try:
             stream = self._idle.pop()
         except IndexError:
@@ -259,15 +264,19 @@ class Scene:
         """Opens a haptic loop, on a thread of its own.
 
         Args:
-            tools: those that the ticks pose, each once.
-            render: those that a hand holds: each answer has a `Rendering` of them, in this order.
-            mode: `latest` answers the newest tick when they come faster than they are answered, `every` each.
-            deadline_us: a tick answers with what it has after this time. 0: after the server's.
-            on_answer: called with each answer, on the loop's thread. What it raises ends the loop.
-            reconnect_s: how long a loop that lost its server tries to come back. The server keeps a session for 10 s.
+            tools: tools that the ticks pose, each once.
+            render: tools that a hand holds: each answer has a `Rendering` of them, in this order.
+            mode: `latest` answers the newest tick if ticks arrive faster than they are answered,
+                `every` answers each.
+            deadline_us: a tick answers with the results found after this time. 0: after the
+                server's own.
+            on_answer: called with each answer, on the loop's thread. An exception from it ends the
+                loop.
+            reconnect_s: time that a loop which lost its server tries to reconnect. The server keeps
+                a session for 10 s.
 
         Raises:
-            Refused: the scene or a tool is unknown, or an option is out of its range.
+            Refused: the scene or a tool is unknown, or an option is out of range.
         """
         return HapticLoop(self.server, self.id, tools, render, report, mode, deadline_us, on_answer, reconnect_s)
 
@@ -282,8 +291,9 @@ class Scene:
 
         Args:
             points_m: `(n, 3)`, scene frame.
-            target: a tissue, a link of a tool at a pose of that, or None: the nearest of all tissues.
-            max_distance_m: farther than this only a lower bound is given. 0: no limit.
+            target: a tissue, a link of a tool at a pose of the tool, or None: the nearest of all
+                tissues.
+            max_distance_m: beyond this distance the answer gives only a lower bound. 0: no limit.
         """
         fields: dict[str, Any] = {"all_tissues": True}
         if isinstance(target, Tissue):
@@ -305,7 +315,7 @@ class Scene:
         link_poses: Sequence[PoseLike] = (),
         report: Report | None = None,
     ) -> answers.QueryContactsResponse:
-        """What a first tick would answer: no sweep, no ids that last."""
+        """Returns the answer of a first tick: no sweep, no persistent ids."""
         raw = self.server.ask(
             "QueryContacts",
             scene_id=self.id,
@@ -322,13 +332,14 @@ class Scene:
         within_each: bool = False,
         max_contacts: int = 0,
     ) -> SelfCollisions:
-        """Where tissues meet themselves and each other on their way from one revision to another.
+        """Detects contacts of tissues with themselves and each other in the motion from one
+        revision to another.
 
         Args:
             motions: each tissue once. A `Tissue` alone stands still.
-            thickness_m: coming this near is contact.
-            within_each: each against itself only.
-            max_contacts: the earliest are given, the rest counted. 0: 4,096.
+            thickness_m: distance within which features are in contact.
+            within_each: test each tissue against itself only.
+            max_contacts: number of contacts given, earliest first; the rest are counted. 0: 4,096.
 
         Raises:
             FailedPrecondition: a revision is neither held nor the newest, or from before a cut.
@@ -350,7 +361,7 @@ class Scene:
             scope="COLLISION_SCOPE_WITHIN_EACH" if within_each else "COLLISION_SCOPE_ALL",
             max_contacts=max_contacts,
         ):
-            # Parallel arrays: to merge messages is to append them.
+            # Parallel arrays: merging messages appends them.
             (contacts if part.WhichOneof("message") == "contacts" else totals).MergeFrom(
                 getattr(part, part.WhichOneof("message"))
             )
@@ -368,7 +379,7 @@ class Scene:
         try:
             self.delete()
         except PalpateError:
-            # What went wrong before says more: a server that is gone has the scene no more.
+            # The earlier error is more useful: a server that is gone no longer has the scene.
             if error is None:
                 raise
 
@@ -378,13 +389,13 @@ class Scene:
 
 def _warn_of_unit(name: str, reports: Sequence[Any]) -> None:
     for doubt in (report.unit_doubt for report in reports if report.unit_doubt):
-        # Of the line that adds the mesh.
+        # stacklevel points to the line that adds the mesh.
         warnings.warn(f"{name} may be in another unit: {doubt}", stacklevel=3)
 
 
 def _upload(name: str, header: dict[str, Any], meshes: Sequence[MeshUpload]) -> Iterator[Any]:
     request = message(name)
-    # The header first: it says how much follows, so that the server can refuse before it takes any of the mesh. It is
-    # made here and not on the thread that sends, so that a wrong argument is told as what it is.
+    # The header comes first: it states the size, so that the server can refuse before it receives any of the mesh. It
+    # is made here, not on the sending thread, so that a wrong argument raises its own error.
     first = request(header=header)
     return chain([first], (request(chunk=chunk) for mesh in meshes for chunk in mesh.chunks()))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _A = TypeVar("_A")
 
-# What changes nothing, and is asked again where the answer was lost.
+# Calls that change nothing, and are repeated if the answer was lost.
 _LOOKS = {
     "DetectSelfCollisions",
     "ExportTissue",
@@ -41,22 +41,24 @@ def connect(
     certificate_key: PathLike | None = None,
     timeout_s: float = 10.0,
 ) -> Server:
-    """Connects, and asks the server one thing, so that a wrong address or key is told here.
+    """Connects, and makes one call to the server, so that a wrong address or key raises here.
 
     Args:
-        address: `host:port`, `http://host:port`, `https://host:port` or `unix:/path`; several with commas between them,
-            where servers share scenes: each is tried in turn.
-        key: the API key, where the server has keys.
-        ca: PEM file of the authority that vouches for the server. With it, or with `https`, the connection has TLS.
-        certificate, certificate_key: PEM files that are shown to a server which asks who calls.
-        timeout_s: for each of them.
+        address: `host:port`, `http://host:port`, `https://host:port` or `unix:/path`; several with
+            commas between them, if servers share scenes: each is tried in turn.
+        key: the API key, if the server has keys.
+        ca: PEM file of the authority that signed the server's certificate. With it, or with
+            `https`, the connection has TLS.
+        certificate, certificate_key: PEM files presented to a server that asks for a client
+            certificate.
+        timeout_s: timeout for each of the addresses.
 
     Raises:
-        Unavailable: nobody answers there, or the certificates do not fit.
-        Unauthenticated: no key, or one that the server does not know.
+        Unavailable: no server answers there, or the certificates do not fit.
+        Unauthenticated: no key, or a key that the server does not know.
         OSError: a file cannot be read.
-        ValueError: the address has no port, or another scheme; a certificate is given without its key; or the key is
-            none.
+        ValueError: the address has no port, or another scheme; a certificate is given without its
+            key; or the key is malformed.
     """
     servers = ServerAddress(address, key, ca, certificate, certificate_key)
     owners = Owners(servers)
@@ -72,7 +74,7 @@ def connect(
                 owners.stay(home)
                 return Server(address, owners)
         assert nobody is not None
-        # What a server with TLS does about a call without, and not only that.
+        # A server with TLS resets a connection without TLS, but is not the only cause of this.
         if not servers.has_tls and re.search("Socket closed|Connection reset", str(nobody)):
             nobody = Unavailable(f"{nobody} (if it has TLS, give https:// or ca=...)", nobody.is_told)
         raise nobody
@@ -82,38 +84,39 @@ def connect(
 
 
 class Server:
-    """A server, and those that it names as the owners of scenes; `palpate.connect` makes one. Its methods may be called
-    from any thread.
+    """A server, and those that it names as the owners of scenes; `palpate.connect` makes one. Its
+    methods may be called from any thread.
 
-    Where several servers share scenes, each scene is one server's at a time: calls and loops go there by themselves.
-    While a scene passes from one to another, calls that change nothing wait for it, for 10 s at most; others raise
-    `Unavailable`, as after any lost answer.
+    If several servers share scenes, each scene has one server at a time: calls and loops go there
+    by themselves. While a scene passes from one server to another, calls that change nothing wait
+    for it, for 10 s at most; others raise `Unavailable`, as after any lost answer.
     """
 
     def __init__(self, address: str, owners: Owners) -> None:
         self.address = address
         self.owners = owners
-        # Those that are open, to be ended before the connections are.
+        # Open loops, which end before the connections are closed.
         self.loops: WeakSet[HapticLoop] = WeakSet()
 
     def create_scene(self, scene_id: str, *, durable: bool | None = None) -> Scene:
-        """Makes an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and `-`.
+        """Creates an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and `-`.
 
         Args:
-            durable: whether it survives the server. `None`: where the server keeps scenes.
+            durable: True: the scene survives the server. `None`: it does if the server keeps
+                scenes.
 
         Raises:
-            AlreadyExists: there is one of this id: `scene` opens it.
-            FailedPrecondition: it is to survive, and the server keeps none.
+            AlreadyExists: a scene has this id: `scene` opens it.
+            FailedPrecondition: the scene is to be durable, and the server keeps none.
         """
         self.ask("CreateScene", scene_id=scene_id, durable=durable)
         return Scene(self, scene_id)
 
     def scene(self, scene_id: str) -> Scene:
-        """Opens a scene that is there.
+        """Opens an existing scene.
 
         Raises:
-            NotFound: it is not.
+            NotFound: the scene does not exist.
         """
         self.ask("GetScene", scene_id=scene_id)
         return Scene(self, scene_id)
@@ -123,7 +126,7 @@ class Server:
         return [answers.Scene(raw) for raw in self.ask("ListScenes").scenes]
 
     def close(self) -> None:
-        """Ends the connections, and all loops and streams that use them. Scenes stay."""
+        """Closes the connections, and all loops and streams that use them. Scenes stay."""
         for loop in list(self.loops):
             loop.close()
         self.owners.close()
@@ -143,25 +146,26 @@ class Server:
         return f"Server({self.address!r})"
 
     def ask(self, call: str, *, timeout_s: float | None = None, **fields: Any) -> Any:
-        """One call of the contract with the fields of its request: protobuf's own answer. What this package has no
-        method for can be asked so. It goes to the server that has the scene `scene_id`, where there is such a field.
-        Without `timeout_s` it waits for a minute.
+        """Makes a call of the contract with the fields of its request and returns protobuf's own
+        answer, for calls that this package has no method for. The call goes to the server that has
+        the scene `scene_id`, if there is such a field. Without `timeout_s` it waits for a minute.
         """
         request = CALLS[call].request(**fields).SerializeToString()
         return self.ask_encoded(call, request, fields.get("scene_id"), timeout_s)
 
     def ask_encoded(self, call: str, request: bytes, scene_id: str | None, timeout_s: float | None = None) -> Any:
-        """The same with a request that is encoded already."""
+        """As `ask`, with an encoded request."""
         route = Route(self.owners, scene_id, call in _LOOKS, timeout_s)
         return _along(route, lambda at: at.ask(call, request, timeout_s))
 
     def exchange(
         self, call: str, scene_id: str, requests: Callable[[], Iterator[Any]] | None = None, **fields: Any
     ) -> list[Any]:
-        """A call whose request or answer is a stream: protobuf's own answers.
+        """Makes a call whose request or answer is a stream and returns protobuf's own answers.
 
         Args:
-            requests: made anew for each server that is asked. None: one of these fields.
+            requests: called again for each server that is asked. None: a single request with these
+                fields.
         """
         one = CALLS[call].request
         made = requests or (lambda: iter([one(scene_id=scene_id, **fields)]))
@@ -169,7 +173,7 @@ class Server:
 
 
 def _along(route: Route, ask: Callable[[Connection], _A]) -> _A:
-    """Asks server after server until one answers, or there is none to ask."""
+    """Asks server after server until one answers, or none is left to ask."""
     while True:
         try:
             return ask(route.connection)

@@ -1,4 +1,4 @@
-"""A surface as the server has it."""
+"""A surface as stored by the server."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface as the server has it. Barycentric weights follow the order of the vertices in `triangles`.
+    """A surface as stored by the server. Barycentric weights follow the order of the vertices in
+    `triangles`.
 
     Attributes:
-        positions_m: `(n, 3)`; scene frame of a tissue, link frame of a tool.
+        positions_m: `(n, 3)`; scene frame for a tissue, link frame for a tool.
         triangle_ids: `(m,)`, ascending: a cut leaves gaps.
-        triangles: `(m, 3)`, vertices of each.
-        geometry_revision, topology_revision: of a tissue; a tool never changes.
+        triangles: `(m, 3)`, the vertices of each triangle.
+        geometry_revision, topology_revision: revisions of a tissue; a tool never changes.
     """
 
     positions_m: npt.NDArray[np.float32]
@@ -29,7 +30,7 @@ class Surface:
 
 
 def joined_surface(chunks: Sequence[Any], geometry: int = 0, topology: int = 0) -> Surface:
-    """Of the chunks of an export."""
+    """Joins the chunks of an export."""
 
     def joined(name: str, dtype: type) -> npt.NDArray[Any]:
         parts: list[npt.NDArray[Any]] = [np.array(getattr(chunk, name), dtype) for chunk in chunks]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Tissue:
-    """A deformable surface of a scene. `id` is never used again there."""
+    """A deformable surface of a scene. `id` is never used again in that scene."""
 
     def __init__(self, scene: Scene, id: int, name: str, report: answers.MeshReport) -> None:
         self.scene = scene
@@ -31,12 +31,13 @@ class Tissue:
         vertices: npt.ArrayLike | None = None,
         hold: bool = False,
     ) -> answers.DeformResponse:
-        """Moves all vertices, or those named, and waits until ticks can see it: a round trip. `Scene.deformations` does
-        not wait.
+        """Moves all vertices, or those named, and waits until ticks can see the deformation: a
+        round trip. `Scene.deformations` does not wait.
 
         Args:
-            positions_m: `(n, 3)`, scene frame, of all vertices in stored order, or of those in `vertices`.
-            vertices: `(n,)`. Send what moved: the cost is that of what moved.
+            positions_m: `(n, 3)`, scene frame, of all vertices in stored order, or of those in
+                `vertices`.
+            vertices: `(n,)`. Send only the moved vertices: they determine the cost.
             hold: keep this revision for `Scene.self_collisions`.
 
         Raises:
@@ -57,11 +58,12 @@ class Tissue:
         """Cuts: removes triangles, adds vertices and triangles, in one transaction.
 
         Args:
-            added_positions_m: `(n, 3)`. The first has the tissue's number of vertices as its id, and so on.
-            added_triangles: `(m, 3)`, of old vertices and new ones.
-            parents: `(m,)`: for each added triangle the removed one that it replaces in part, so that contacts keep
-                their ids. Empty: none.
-            base_topology_revision: what the cut was made for. None: any.
+            added_positions_m: `(n, 3)`. The first has the tissue's number of vertices as its id,
+                and so on.
+            added_triangles: `(m, 3)`, of old and new vertices.
+            parents: `(m,)`: for each added triangle the removed triangle that it replaces in part,
+                so that contacts keep their ids. Empty: none.
+            base_topology_revision: topology revision that the cut was made for. None: any.
 
         Raises:
             FailedPrecondition: the tissue was cut since.
@@ -77,17 +79,17 @@ class Tissue:
         return answers.EditTopologyResponse(raw)
 
     def export(self) -> Surface:
-        """The surface as it is now."""
+        """Returns the current surface."""
         first, *parts = self.scene.server.exchange("ExportTissue", self.scene.id, tissue_id=self.id)
         header, chunks = first.header, [part.chunk for part in parts]
         return joined_surface(chunks, header.geometry_revision, header.topology_revision)
 
     def hold(self) -> answers.HoldTissueResponse:
-        """Keeps the newest revision as it is for `Scene.self_collisions`."""
+        """Holds the newest revision for `Scene.self_collisions`."""
         return answers.HoldTissueResponse(self._ask("HoldTissue"))
 
     def remove(self) -> None:
-        """Ticks no longer see it."""
+        """Removes the tissue. Ticks no longer see it."""
         self._ask("RemoveTissue")
 
     def _ask(self, call: str, **fields: Any) -> Any:
@@ -99,7 +101,7 @@ class Tissue:
 
 @dataclass(frozen=True)
 class Motion:
-    """From which revision to which a tissue moves. Each is held or the newest.
+    """The two revisions between which a tissue moves. Each is held or the newest.
 
     Attributes:
         from_geometry_revision: None: the tissue stands still.

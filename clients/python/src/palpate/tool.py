@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class Tool:
-    """A rigid instrument of a scene, of one or more links. `id` is never used again there."""
+    """A rigid instrument of a scene, of one or more links. `id` is never used again in that scene.
+    """
 
     def __init__(
         self,
@@ -25,12 +26,12 @@ class Tool:
         self.scene = scene
         self.id = id
         self.name = name
-        # One for each link. `fields` are told when it is uploaded, and empty when it was looked up.
+        # One entry per link. `fields` is filled after an upload and empty after a look-up.
         self.reports = reports
         self.fields = fields
 
     def export(self) -> list[Surface]:
-        """The links' surfaces, each in its own frame."""
+        """Returns the links' surfaces, each in its own frame."""
         first, *parts = self.scene.server.exchange("ExportTool", self.scene.id, tool_id=self.id)
         links: list[list[Any]] = [[] for _ in first.header.links]
         for part in parts:
@@ -38,7 +39,7 @@ class Tool:
         return [joined_surface(chunks) for chunks in links]
 
     def remove(self) -> None:
-        """Ticks that pose it are refused."""
+        """Removes the tool. Ticks that pose it are refused."""
         self.scene.server.ask("RemoveTool", scene_id=self.scene.id, tool_id=self.id)
 
     def __repr__(self) -> str:

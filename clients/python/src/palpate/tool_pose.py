@@ -1,4 +1,4 @@
-"""Where a tool and its links are."""
+"""Poses of a tool and its links."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _TOOL_POSE = message("ToolPose")
 
 @dataclass(frozen=True)
 class ToolPose:
-    """Where a tool is, where a pose alone does not say it.
+    """Pose of a tool with its links, for ticks that need more than a pose.
 
     Attributes:
-        pose: takes tool frame to scene frame.
-        link_poses: takes each link's frame to tool frame. Empty: all at rest.
-        teleport: it was put here: nothing is swept between the last pose and this one.
+        pose: maps tool frame to scene frame.
+        link_poses: maps each link's frame to tool frame. Empty: all at rest.
+        teleport: the tool was placed here: nothing is swept between the last pose and this one.
     """
 
     pose: PoseLike
@@ -28,7 +28,7 @@ class ToolPose:
 
 
 def tool_pose(tool_id: int, pose: PoseLike, link_poses: Sequence[PoseLike] = (), teleport: bool = False) -> Any:
-    """As the contract has it."""
+    """Converts to the contract's message."""
     return _TOOL_POSE(
         tool_id=tool_id,
         pose=pose_message(pose),

@@ -1,4 +1,4 @@
-"""Calls of gRPC that Ctrl-C does not break off half way."""
+"""Calls of gRPC that Ctrl-C does not interrupt half way."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 _A = TypeVar("_A")
-# Windows does not interrupt a wait without an end, seconds.
+# Windows does not interrupt an unlimited wait: interval of the wait, in seconds.
 _LOOK_S = 0.1 if os.name == "nt" else -1
 
 
 class _Work:
-    """A call, and what became of it."""
+    """A call and its result."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._call = call
         self._answer: Any = None
         self._error: BaseException | None = None
-        # Plain locks alone: in `Condition.__enter__`, which is Python, an interrupt leaves the lock taken.
+        # A plain lock: `Condition.__enter__` is Python code, and an interrupt there would leave the lock taken.
         self._is_done = threading.Lock()
         self._is_done.acquire()
 
@@ -39,20 +39,22 @@ class _Work:
         try:
             raise self._error
         finally:
-            # Else it would hold the frame that holds it.
+            # Otherwise the error would keep the frame that keeps the error.
             self._error = None
 
 
-# To the thread that waits for work: one is enough, as the main thread makes one call at a time. None: there is none, as
-# after an interrupt, when it still has that call to end; and not in a process that was forked.
+# Process id and queue of the thread that waits for calls: one thread is enough, because the main thread makes one call
+# at a time. None if no thread waits, for example after an interrupt, while the thread still finishes its call; a forked
+# process has no thread either.
 _idle: tuple[int, SimpleQueue[_Work | None]] | None = None
 
 
 def uninterrupted(call: Callable[[], _A]) -> _A:
-    """Makes a call where no KeyboardInterrupt is raised.
+    """Makes a call during which no KeyboardInterrupt is raised.
 
-    That comes in the main thread, wherever it is. Within gRPC it would leave locks of the connection taken, and every
-    later call would wait for them. So another thread makes the calls of this one, and an interrupt ends the wait alone.
+    Python raises KeyboardInterrupt in the main thread, at any point. Within gRPC it would leave
+    locks of the connection taken, and every later call would wait for them. Another thread
+    therefore makes the calls of the main thread, and an interrupt ends only the wait.
     """
     global _idle
     if threading.current_thread() is not threading.main_thread():
@@ -69,7 +71,7 @@ def uninterrupted(call: Callable[[], _A]) -> _A:
         _idle = os.getpid(), works
         raise
     except BaseException:
-        # It ends when it has done that.
+        # The thread ends when it has finished the call.
         works.put(None)
         raise
     _idle = os.getpid(), works
@@ -79,5 +81,5 @@ def uninterrupted(call: Callable[[], _A]) -> _A:
 def _do_all(works: SimpleQueue[_Work | None]) -> None:
     while (work := works.get()) is not None:
         work.do()
-        # Whatever it holds is not kept until the next one.
+        # The work and all that it holds are released before the next wait.
         del work

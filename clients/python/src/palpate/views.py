@@ -1,6 +1,7 @@
-"""How answers are read: a class for each message and enum of the contract that the server answers with.
+"""Readers of answers: a class for each message and enum of the contract that the server answers
+with.
 
-`answers` is where they are found, and answers.pyi has their types.
+`answers` exports the classes, and answers.pyi has their types.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .contract import PACKAGE, POOL
 from .pose import Pose
 
 _MODULE = f"{__package__}.answers"
-# What answers are made of: these and all that they hold.
+# Root messages of answers: classes are made for these and for all messages that they hold.
 ROOTS = [
     "TrackResponse",
     "QueryDistancesResponse",
@@ -30,16 +31,16 @@ ROOTS = [
     "EditTopologyResponse",
     "HoldTissueResponse",
 ]
-# Rows of what is not told by its name.
+# Shapes of rows that the field's name does not give.
 ROWS = {
     "TrianglePairs.segment_xyz_m": (2, 3),
     "TrianglePairs.triangle_barycentric_xyz": (2, 3),
     "TrianglePairs.link_triangle_barycentric_xyz": (2, 3),
     "FeatureContacts.vertex_ids": (4,),
 }
-# Messages of parallel arrays: a missing one is empty.
+# Messages of parallel arrays: a missing message is empty.
 PARALLEL = {"Contacts", "TrianglePairs"}
-# What the server always sends.
+# Fields that the server always sends.
 ALWAYS = {
     "Rendering.proxy",
     "Rendering.force_n",
@@ -51,7 +52,7 @@ ALWAYS = {
     "Tissue.report",
     "Link.report",
 }
-# `flags` are masks; the contract also numbers their bits, which Python has no use for.
+# Fields `flags` hold masks. The contract also numbers their bits, which Python does not need.
 MASKS = {"FlagMask": "Flag"}
 FLAGS = {"TrackResponse.flags", "QueryContactsResponse.flags"}
 
@@ -66,14 +67,16 @@ _DTYPES = {
 
 
 class Answer:
-    """A message of the contract. `raw` is protobuf's own, for what this view does not show."""
+    """A message of the contract. `raw` is protobuf's own message, for fields that this view does
+    not show.
+    """
 
     _readers: dict[str, Callable[[Any], Any]] = {}
 
     def __init__(self, raw: Any) -> None:
         self.raw = raw
 
-    # Called only for what is not there yet: a field is read once and kept.
+    # Python calls this only for fields that were not read yet: each field is read once and kept.
     def __getattr__(self, name: str) -> Any:
         reader = self._readers.get(name)
         if reader is None:
@@ -92,7 +95,7 @@ class Answer:
 
 
 class OpenEnum(enum.IntEnum):
-    """An enum that a newer server may have more values of."""
+    """An enum to which a newer server may add values."""
 
     @classmethod
     def _missing_(cls, value: object) -> Any:
@@ -104,7 +107,7 @@ class OpenEnum(enum.IntEnum):
 
 
 def reachable() -> tuple[list[Descriptor], list[EnumDescriptor]]:
-    """The messages and enums that answers are made of, what is named before who names it."""
+    """Returns the messages and enums of answers, each after those that it refers to."""
     messages: dict[str, Descriptor] = {}
     enums: dict[str, EnumDescriptor] = {}
 
@@ -126,27 +129,29 @@ def reachable() -> tuple[list[Descriptor], list[EnumDescriptor]]:
 
 
 def member_names(described: EnumDescriptor) -> dict[str, int]:
-    """Names without the enum's own in front, as `RenderState.FREE`."""
+    """Returns the names of values without the enum's own prefix, for example `FREE` of
+    `RenderState`.
+    """
     shared = described.values[0].name.rpartition("_")[0] + "_"
     return {value.name.removeprefix(shared): value.number for value in described.values}
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
-    """Whether it holds any number of values."""
-    # Older versions of protobuf know it by its label only, newer ones warn of that.
+    """Returns True if the field holds any number of values."""
+    # Older versions of protobuf have only the label; newer versions warn about it.
     known = getattr(field, "is_repeated", None)
     return bool(field.label == FieldDescriptor.LABEL_REPEATED if known is None else known)  # type: ignore[attr-defined]
 
 
 def full_name(field: FieldDescriptor) -> str:
-    """As `Rendering.force_n`."""
+    """Returns the name with its message, for example `Rendering.force_n`."""
     owner = field.containing_type
     assert owner is not None, "the contract has no extensions"
     return f"{owner.name}.{field.name}"
 
 
 def rows(field: FieldDescriptor) -> tuple[int, ...]:
-    """The shape of one entry of a parallel array; () when it is a number."""
+    """Returns the shape of one entry of a parallel array; () if the entry is a number."""
     own = ROWS.get(full_name(field))
     if own is not None:
         return own
@@ -166,7 +171,7 @@ def _pose(raw: Any) -> Pose:
 
 
 def _one(field: FieldDescriptor) -> Any:
-    """How one value of a field is read."""
+    """Returns the reader of one value of a field."""
     if field.message_type is not None:
         kind = field.message_type.name
         return {"Vec3": _vec3, "Pose": _pose}.get(kind) or _classes[kind]
@@ -188,7 +193,7 @@ def _reader(field: FieldDescriptor) -> Callable[[Any], Any]:
         dtype, shape = _DTYPES[field.type], (-1, *rows(field))
 
         def read(raw: Any) -> Any:
-            # A copy of protobuf's memory where it shows that to NumPy, else number by number.
+            # NumPy copies protobuf's memory if protobuf exposes it, and otherwise converts number by number.
             return np.array(getattr(raw, name), dtype).reshape(shape)
 
         return read
@@ -208,12 +213,12 @@ def _reader(field: FieldDescriptor) -> Callable[[Any], Any]:
     return lambda raw: one(getattr(raw, name)) if raw.HasField(name) else None
 
 
-# Filled once: a class names those that it holds.
+# Filled once: classes refer to the classes of their fields.
 _classes: dict[str, Any] = {}
 
 
 def classes() -> dict[str, Any]:
-    """All of them, by name."""
+    """Returns all classes, by name."""
     messages, enums = reachable()
     for described in enums:
         name = MASKS.get(described.name, described.name)
@@ -221,7 +226,8 @@ def classes() -> dict[str, Any]:
         if described.name in MASKS:
             _classes[name] = enum.IntFlag(name, members, module=_MODULE)
         else:
-            # Their own way of making an enum without a class statement, which mypy takes for the look-up of a member.
+            # Functional API of enums, which makes an enum without a class statement; mypy takes it for the look-up of a
+            # member.
             make: Any = OpenEnum
             _classes[name] = make(name, members, module=_MODULE)
     for found in messages:

@@ -124,7 +124,7 @@ fn extreme_sizes_are_measured_right() {
 fn counts_degenerate_duplicate_and_unreferenced() {
     let mut data = shapes::sphere(1.0, 2);
     let n = data.positions.len() as u32;
-    // Collinear with steps that are no powers of two, one point twice, one vertex twice, far away.
+    // Collinear with steps that are not powers of two, one point twice, one vertex twice, far away.
     let start = Vec3::new(3.0, 0.1, 0.7);
     let step = Vec3::new(0.25, 0.375, 0.5);
     data.positions.extend([start + step, start + step * 2.0, start + step * 4.0, Vec3::ONE]);
@@ -233,22 +233,22 @@ fn a_lumen_is_turned_unless_it_is_taken_as_wound() {
     };
     assert_eq!(taken(&lumen, &LoadOptions::default()), (n, false, false));
     assert_eq!(taken(&lumen, &as_wound), (0, true, true));
-    // Those that disagree with most are turned.
+    // The minority of disagreeing triangles is turned.
     let mut mixed = lumen.clone();
     mixed.triangles[5..8].iter_mut().for_each(|t| t.swap(1, 2));
     assert_eq!(taken(&mixed, &as_wound), (3, true, true));
-    // A left-handed lumen faces inwards as it was sent.
+    // A left-handed lumen faces inwards as sent.
     let mut mirrored = inside_out(lumen.clone());
     mirrored.positions.iter_mut().for_each(|p| p.z = -p.z);
     let left_handed = LoadOptions { basis: Basis::LeftHanded, ..as_wound.clone() };
     assert_eq!(taken(&mirrored, &left_handed), (0, true, true));
-    // A wall of some thickness, a solid and an open tube are no lumen.
+    // A wall with thickness, a solid and an open tube are no lumen.
     let wall = joined(&[shapes::sphere(1.2, 3), lumen.clone()]);
     for data in [&wall, &shapes::sphere(1.0, 3), &inside_out(shapes::tube(1.0, 3.0, 8, 3))] {
         let r = load(data.clone(), &as_wound).expect("accepted").report;
         assert_eq!((r.reversed_triangles, r.is_lumen()), (0, false));
     }
-    // Filled, it is the lumen that it was before it was torn.
+    // Filled, it equals the lumen before it was torn.
     let torn = shapes::torn(lumen, 4, &mut Random::new(3));
     let filled = LoadOptions { fill_holes_m: 2.0, ..as_wound };
     let r = load(torn, &filled).expect("accepted").report;
@@ -298,8 +298,8 @@ fn filled(data: MeshData, fill_holes_m: f64) -> LoadedMesh {
     load(data, &LoadOptions { fill_holes_m, ..LoadOptions::default() }).expect("accepted")
 }
 
-/// Torn spheres, whichever way they are wound: closed and facing outwards, what was sent in its place, and inside what
-/// the winding number of the filled triangles says.
+/// Torn spheres, wound either way, become closed and face outwards; sent triangles keep their numbers, and inside
+/// agrees with the winding number of the filled triangles.
 #[test]
 fn holes_are_filled_and_what_they_opened_is_closed() {
     let seed = 12;
@@ -328,7 +328,7 @@ fn holes_are_filled_and_what_they_opened_is_closed() {
 
 #[test]
 fn larger_holes_stay_open_and_what_fills_them_is_limited() {
-    // Its ends are 1 mm wide: the diagonal of their box is 1.4 mm.
+    // The tube's ends are 1 mm wide: the diagonal of their box is 1.4 mm.
     let tube = || shapes::tube(0.0005, 0.07, 14, 28);
     let open = filled(tube(), 1e-3).report;
     assert_eq!((open.filled_holes, open.added_triangles, open.closed), (0, 0, false));
@@ -343,8 +343,8 @@ fn larger_holes_stay_open_and_what_fills_them_is_limited() {
     );
 }
 
-/// Copies of a vertex that rounding has put apart are joined within the distance, where the vertex with the least id is;
-/// nothing is joined by less, and nothing moves that is joined already.
+/// Copies of a vertex that rounding has separated are joined within the distance, at the vertex with the least id; a
+/// smaller distance joins nothing, and joined vertices do not move.
 #[test]
 fn edges_are_welded_within_a_distance() {
     let mut random = Random::new(33);
@@ -363,7 +363,7 @@ fn edges_are_welded_within_a_distance() {
         assert_eq!(*p, welded.mesh.positions()[welded.mesh.joined(v) as usize]);
         assert!(p.distance(split.positions[v as usize]) < 3e-6, "vertex {v}");
     }
-    // Longer than every edge.
+    // Weld distance longer than every edge.
     assert_eq!(within(1.0).expect("accepted").mesh.positions(), apart.mesh.positions());
     let fan = (0..4_000u32).map(|i| [3 * i, 3 * i + 1, 3 * i + 2]).collect();
     let near = |i: u32| Vec3::new((i % 3) as f32, (i / 3) as f32 * 1e-6, (i % 3 / 2) as f32);

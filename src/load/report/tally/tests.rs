@@ -20,7 +20,7 @@ impl Bench {
         Bench { started, tally }
     }
 
-    /// The answer to `sequence` comes `late_us` after the instant that tick was intended for.
+    /// Delivers `answer` `late_us` after the intended instant of its tick.
     fn answer(&mut self, answer: TrackResponse, late_us: u64) {
         let at = Duration::from_millis(answer.sequence) + Duration::from_micros(late_us);
         self.tally.answered(&answer, self.started + at);
@@ -34,7 +34,7 @@ fn plain(sequence: u64) -> TrackResponse {
 #[test]
 fn runs_of_misses_are_counted_over_late_and_lost_ticks() {
     let mut bench = Bench::sent(10);
-    // In time, exactly in time, two late, in time; 5 and 6 never; 7 late; 8 in time; 9 never.
+    // Ticks: in time, exactly in time, two late, in time; 5 and 6 never; 7 late; 8 in time; 9 never.
     for (sequence, late_us) in [(0, 200), (1, 1000), (2, 1001), (3, 5000), (4, 10)] {
         bench.answer(plain(sequence), late_us);
     }

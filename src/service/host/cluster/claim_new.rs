@@ -1,4 +1,4 @@
-//! The claim of a scene that is about to be made.
+//! Claims of scenes that are about to be created.
 
 use std::{io, sync::Arc};
 
@@ -9,10 +9,10 @@ use crate::store::{
     scenes::folder::SceneFolder,
 };
 
-/// Claims the id of a new scene, whose files are to be in `folder`.
+/// Claims the id of a new scene, whose files will be in `folder`.
 ///
 /// # Errors
-/// When there is such a scene, or another server claims it; or the system's.
+/// Returns an error if there is such a scene, or another server claims it; or I/O errors of the store.
 pub fn claim_new(
     membership: &Arc<Membership>,
     folder: &SceneFolder,
@@ -21,7 +21,7 @@ pub fn claim_new(
     let failed = |source: io::Error| SceneRegistryError::Claims { id: id.to_owned(), source };
     let epoch = match check_unclaimed(membership, folder, id)? {
         Some(deleted) => {
-            // Whoever deleted it may have been stopped before its files were gone.
+            // The server that deleted the scene may have been stopped before its files were gone.
             folder.remove_before(deleted + 1).map_err(failed)?;
             deleted + 1
         }
@@ -34,10 +34,10 @@ pub fn claim_new(
     Ok(Arc::new(SceneLease::new(membership, id, epoch)))
 }
 
-/// The epoch in which a scene of that id was deleted, if there ever was one.
+/// Returns the epoch in which a scene of that id was deleted, if there ever was one.
 ///
 /// # Errors
-/// When there is such a scene; or the system's.
+/// Returns an error if there is such a scene; or I/O errors of the store.
 pub fn check_unclaimed(
     membership: &Membership,
     folder: &SceneFolder,

@@ -1,4 +1,4 @@
-//! The end of a scene that cannot be read, where servers share scenes.
+//! Deletion of scenes that cannot be read, if servers share scenes.
 
 use std::{io, sync::Arc};
 
@@ -12,10 +12,10 @@ use crate::store::{
     scenes::folder::SceneFolder,
 };
 
-/// Deletes a scene that this server could not read, and that nobody has taken since.
+/// Deletes a scene that this server could not read and that no server has taken since.
 ///
 /// # Errors
-/// Names the server that has taken it; or the system's.
+/// Names the server that has taken the scene; or I/O errors of the store.
 pub fn delete_unread(
     membership: &Membership,
     unread: &UnreadScenes,
@@ -24,7 +24,7 @@ pub fn delete_unread(
 ) -> Result<(), SceneRegistryError> {
     let failed = |error: io::Error| NotKept::Disk(Arc::new(error));
     let newest = membership.newest(id).map_err(failed)?;
-    // Whether or not it is time to read it again.
+    // Time 0: regardless of whether the scene is due to be read again.
     if !unread.holds(id, newest.as_ref(), membership.own(), 0) {
         let id = id.to_owned();
         return Err(match newest {
@@ -34,12 +34,12 @@ pub fn delete_unread(
             Some(SceneClaim { state: ClaimState::Deleted, .. }) => {
                 SceneRegistryError::Unknown { id }
             }
-            // Somebody had it and has given it up: it is to be asked for again.
+            // A server had the scene and has given it up: the client must ask for it again.
             _ => Ended::Opening { id }.into(),
         });
     }
     let epoch = newest.map_or(0, |claim| claim.epoch) + 1;
-    // Should another claim it meanwhile, it is that one's.
+    // If another server claims the scene meanwhile, it is that server's.
     let end = SceneClaim { epoch, state: ClaimState::Deleted };
     if !membership.put(id, &end).map_err(NotKept::of_write)? {
         return Err(Ended::Opening { id: id.to_owned() }.into());

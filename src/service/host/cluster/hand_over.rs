@@ -1,4 +1,4 @@
-//! Gives scenes up in good order: to a server that was named, or to whoever is asked for them next.
+//! Gives scenes up in good order: to a named server, or to the server that is asked for them next.
 
 use std::{
     io,
@@ -20,49 +20,49 @@ use crate::service::host::{
 };
 use crate::store::lease::claim::ClaimHolder;
 
-/// Why a scene was not handed over. It is served here as before, unless it is another's already, or may be: then it is
-/// nobody's until its claim is put again.
+/// Reason why a scene was not handed over. This server serves the scene as before, unless another server owns it
+/// already, or may own it: then nobody owns it until its claim is put again.
 #[derive(Debug, thiserror::Error)]
 pub enum NotHandedOver {
     /// Servers here do not share scenes.
     #[error("scenes of this server cannot move, expected one with cluster.shared = true")]
     NotShared,
-    /// It would be gone with this server.
+    /// The scene would be gone with this server.
     #[error("scene {id:?} is not durable, expected one that is on the disk")]
     NotDurable {
-        /// The scene.
+        /// Scene id.
         id: String,
     },
-    /// Nobody has that address.
+    /// No server has that address.
     #[error("no server of this folder has the address {got:?}, expected one of {expected:?}")]
     NoSuchServer {
-        /// Asked for.
+        /// Requested address.
         got: String,
-        /// Of those that are there.
+        /// Addresses of the servers that are there.
         expected: Vec<String>,
     },
-    /// Another server would have to take it.
+    /// Another server would have to take the scene over.
     #[error(
         "to_address is {got:?}, expected {expected:?}: who takes a scene over is the server that is asked"
     )]
     OfAnother {
-        /// Asked for.
+        /// Requested address.
         got: String,
-        /// This server's.
+        /// Address of this server.
         expected: String,
     },
-    /// It cannot be kept first.
+    /// The scene cannot be persisted first.
     #[error(transparent)]
     NotKept(#[from] NotKept),
-    /// It is not served.
+    /// The scene is not served.
     #[error(transparent)]
     Ended(#[from] Ended),
-    /// The claims are out of reach.
+    /// The claims cannot be written.
     #[error("the claims of scene {id:?} cannot be written: {source}")]
     Claims {
-        /// The scene.
+        /// Scene id.
         id: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
@@ -70,7 +70,7 @@ pub enum NotHandedOver {
 /// Hands a scene over to the server at `address`. Its streams here end, and name the new owner. Waits for the disk.
 ///
 /// # Errors
-/// Why not.
+/// Returns the reason if the scene is not handed over.
 pub fn hand_over(
     registry: &SceneRegistry,
     host: &Arc<SceneHost>,
@@ -89,13 +89,13 @@ pub fn hand_over(
         let expected = others.into_iter().map(|server| server.address).collect();
         return Err(NotHandedOver::NoSuchServer { got: address.to_owned(), expected });
     };
-    // While it is served: what is left to read for the next owner is little then.
+    // Done while the scene is served: little is then left for the next owner to read.
     journal.keep_snapshot(|| host.scene.saved())?;
     give_up(registry, host, Some(to))
 }
 
-/// Gives all scenes up, and leaves: whoever is asked for one of them takes it at once. Waits for the disk, and begins with
-/// no scene once `at_most` has passed: what is left is this server's until its lease runs out.
+/// Gives all scenes up, and leaves: a server that is asked for one of them takes it at once. Waits for the disk, and
+/// starts with no further scene once `at_most` has passed: this server owns the rest until its lease expires.
 pub fn leave(registry: &SceneRegistry, membership: &Membership, at_most: Duration) {
     let until = Instant::now() + at_most;
     let mut hosts = registry.all();
@@ -110,11 +110,11 @@ pub fn leave(registry: &SceneRegistry, membership: &Membership, at_most: Duratio
             }
         }
     };
-    // One that waits for a store out of reach takes seconds, and is not in the way of the others.
+    // A scene that waits for an unreachable store takes seconds, and must not delay the others.
     let at_once = registry.keeping().map_or(1, |(_, commits)| commits.at_once());
     thread::scope(|scope| {
         for _ in 1..at_once.min(hosts.len()) {
-            // An error: the system has no thread, and the others have more to do.
+            // An error means that the system has no thread; the other threads then do more.
             let _ = thread::Builder::new().name("leave".to_owned()).spawn_scoped(scope, work);
         }
         work();
@@ -141,21 +141,21 @@ fn give_up(
     {
         error!(scene = host.scene.id(), "what its lost journal had is lost: {reason}");
     }
-    // What is under way comes to its end, and nothing comes after.
+    // Changes under way complete, and none follows.
     let _turn = SceneJournal::turn_blocking(Some(journal));
-    // Before the newest positions are kept: a deformation that was answered was made before, and is among them.
+    // Set before the newest positions are kept: an answered deformation was applied before, and is among them.
     host.set_passing(true);
     if let Err(reason) = keep_positions(host, journal) {
         error!(scene = host.scene.id(), "its newest positions are lost: {reason}");
     }
-    // What failed here is not for the next owner to find.
+    // The next owner must not find changes that failed here.
     if let Err(reason) = journal.settle() {
         error!(scene = host.scene.id(), "changes that failed may be found as made: {reason}");
     }
     let id = host.scene.id();
     let given = lease.give_up(to);
     let owner = given.map_err(|source| {
-        // The lease itself answers no more where it is not known whether the claim is there.
+        // The lease itself stops answering if it is unknown whether the claim is stored.
         host.set_passing(false);
         NotHandedOver::Claims { id: id.to_owned(), source }
     })?;

@@ -1,4 +1,5 @@
-//! This server among those that share a data folder or a bucket: its sign of life, and what it has seen of others.
+//! This server among those that share a data folder or a bucket: its heartbeat, and the heartbeats it has seen of
+//! others.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,33 +22,33 @@ use crate::store::{
     scenes::scene_store::SceneStore,
 };
 
-/// One of the servers that share a store.
+/// This server's membership among the servers that share a store.
 pub struct Membership {
     own: ClaimHolder,
     term: LeaseTerm,
     claims: ClaimFolder,
     beats: BeatFolder,
-    /// Of the own newest sign of life.
+    /// Sequence number of this server's newest heartbeat.
     count: AtomicU64,
-    /// It answers for its scenes until then: nanoseconds of the lease clock.
+    /// Time until which this server answers for its scenes, nanoseconds of the lease clock.
     answers_until_ns: AtomicU64,
-    /// By server.
+    /// Heartbeats seen, by server.
     seen: Mutex<HashMap<String, SeenServer>>,
-    /// By scene: the claim that was to end an own one, and of which it is not known whether it is there or still comes.
+    /// By scene: the claim put to end this server's claim, while it is unknown whether it is stored or still arrives.
     open_ends: Mutex<HashMap<String, SceneClaim>>,
-    /// Nothing is its own any more, and it gives no sign of life.
+    /// This server owns nothing any more, and sends no heartbeat.
     has_left: AtomicBool,
 }
 
 #[derive(Clone, Copy)]
 struct SeenServer {
     beat: SeenBeat,
-    /// The longer one of its own and this server's.
+    /// The longer term of the two servers: its own and this server's.
     term: LeaseTerm,
 }
 
-/// The sign of life of a server that has been silent for this long goes, and so long after that what was seen of it: each
-/// start of a server is another. One that is asked for later all the same is waited for as if it were new.
+/// Silence after which a server's heartbeat is removed, and time after that removal until its entry in `seen` is
+/// removed: each start of a server has another id. A server that is asked about later is waited for as if it were new.
 const FORGOTTEN_NS: u64 = 3_600_000_000_000;
 
 impl SeenServer {
@@ -57,10 +58,10 @@ impl SeenServer {
 }
 
 impl Membership {
-    /// Gives the first sign of life. `address`: where clients of other servers are sent.
+    /// Sends the first heartbeat. `address` is where clients of other servers are sent.
     ///
     /// # Errors
-    /// When the store cannot be written to, or the system has no random numbers.
+    /// Returns an error if the store cannot be written to, or the system has no random numbers.
     pub fn join(store: &SceneStore, address: String, term: Duration) -> io::Result<Membership> {
         let mut id = [0; 8];
         getrandom::fill(&mut id)?;
@@ -83,17 +84,17 @@ impl Membership {
         Ok(joined)
     }
 
-    /// This server.
+    /// This server's id and address.
     pub fn own(&self) -> &ClaimHolder {
         &self.own
     }
 
-    /// Of its leases.
+    /// Term of this server's leases.
     pub fn term(&self) -> LeaseTerm {
         self.term
     }
 
-    /// Whether nobody else can have taken its scenes yet, as far as its clock says.
+    /// Returns true while no other server can have taken this server's scenes, by its clock.
     pub fn answers(&self) -> bool {
         lease_now_ns() < self.answers_until_ns.load(Relaxed)
     }
@@ -103,15 +104,15 @@ impl Membership {
         self.answers_until_ns.load(Relaxed)
     }
 
-    /// Whether it has ended in good order.
+    /// Returns true if this server has ended in good order.
     pub fn has_left(&self) -> bool {
         self.has_left.load(Relaxed)
     }
 
-    /// Gives a sign of life. Returns the time before, for [`Membership::confirm`].
+    /// Sends a heartbeat. Returns the time before it was sent, for [`Membership::confirm`].
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn beat(&self) -> io::Result<u64> {
         let basis_ns = lease_now_ns();
         let count = self.count.fetch_add(1, Relaxed) + 1;
@@ -120,22 +121,23 @@ impl Membership {
         Ok(basis_ns)
     }
 
-    /// After that its claims were the newest: it answers for its scenes for another while.
+    /// Extends the time in which this server answers for its scenes. Call it if, after the heartbeat, its claims were
+    /// the newest.
     pub fn confirm(&self, basis_ns: u64) {
         self.answers_until_ns.store(self.term.answers_until_ns(basis_ns), Relaxed);
     }
 
-    /// Looks at the signs of life of all others, so that it is known since when they are silent.
+    /// Reads the heartbeats of all other servers, to record since when they are silent.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn look_around(&self) -> io::Result<()> {
         let all = self.beats.all()?;
         self.see_all(&all, lease_now_ns());
         Ok(())
     }
 
-    /// `now_ns`: after they were read. O(servers).
+    /// Records heartbeats. `now_ns` is a time after they were read. O(servers).
     fn see_all(&self, all: &[(String, Option<ServerBeat>)], now_ns: u64) {
         let there: HashSet<&str> = all.iter().map(|(server, _)| server.as_str()).collect();
         let mut seen = self.seen.lock();
@@ -149,7 +151,8 @@ impl Membership {
         for (server, beat) in all.iter().filter(|(server, _)| *server != self.own.server) {
             let seen = self.note(&mut seen, server, beat.as_ref(), now_ns);
             if seen.silent_from_ns() + FORGOTTEN_NS < now_ns {
-                // Of one that was killed. Should it be there after all, it gives another; an error: it stays.
+                // Heartbeat of a killed server. If the server runs after all, it sends another; on an error the file
+                // stays.
                 let _ = self.beats.remove(server);
             }
         }
@@ -173,38 +176,39 @@ impl Membership {
 
     fn look_at(&self, server: &ClaimHolder) -> io::Result<SeenServer> {
         let beat = self.beats.newest(&server.server)?;
-        // After it was read: it was written before.
+        // Taken after the read: the heartbeat was written before.
         let now_ns = lease_now_ns();
         Ok(self.note(&mut self.seen.lock(), &server.server, beat.as_ref(), now_ns))
     }
 
-    /// Whether a server has given no sign of life for the term of its lease. One whose sign cannot be read is not silent.
+    /// Returns true if a server has sent no heartbeat for the term of its lease. A server with an unreadable heartbeat
+    /// is not silent.
     pub fn is_silent(&self, server: &ClaimHolder) -> bool {
         self.look_at(server).is_ok_and(|seen| seen.silent_from_ns() <= lease_now_ns())
     }
 
-    /// After a claim: looks once more at who had the scene, and waits until that one answers no more, not on the runtime's
-    /// threads. Of an owner that was silent it is no wait but when that gave a sign of life between the look before and the
-    /// claim.
+    /// Reads the heartbeat of a scene's previous owner once more after a claim, and waits until that owner answers no
+    /// more. Must not run on the runtime's threads. For an owner that was silent there is no wait, unless it sent a
+    /// heartbeat between the look before and the claim.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn wait_out(&self, before: &ClaimHolder) -> io::Result<()> {
-        // What it gives after this does not count: it finds the claim then.
+        // A heartbeat sent after this does not count: its server then finds the claim.
         let until_ns = self.look_at(before)?.silent_from_ns();
         sleep(Duration::from_nanos(until_ns.saturating_sub(lease_now_ns())));
         Ok(())
     }
 
-    /// The servers that may be there, this one left out. Of an address the one that was last heard of: before it there
-    /// may be one that was killed.
+    /// Returns the other servers that may be running. Of each address, only the server heard of last: an earlier server
+    /// there may have been killed.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn others(&self) -> io::Result<Vec<ClaimHolder>> {
         let all = self.beats.all()?.into_iter().filter_map(|(_, beat)| Some(beat?.server));
         let heard_of = |server: ClaimHolder| {
-            // One whose sign cannot be read is not silent.
+            // A server with an unreadable heartbeat is not silent.
             let until_ns = self.look_at(&server).map_or(u64::MAX, |seen| seen.silent_from_ns());
             (until_ns, server)
         };
@@ -218,50 +222,50 @@ impl Membership {
         Ok(others.into_iter().map(|(_, server)| server).collect())
     }
 
-    /// The claim of a scene that counts.
+    /// Returns the claim of a scene that counts, the newest.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn newest(&self, scene: &str) -> io::Result<Option<SceneClaim>> {
         self.claims.newest(scene)
     }
 
-    /// Notes that the files of a scene are there, which was claimed with this epoch to be made.
+    /// Records that the files of a scene exist that was claimed with this epoch in order to create it.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn note_made(&self, scene: &str, epoch: u64) -> io::Result<()> {
         self.claims.note_made(scene, epoch)
     }
 
-    /// Whether files of a scene were ever there, as far as its claims say.
+    /// Returns true if files of a scene ever existed, according to its claims.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn was_made(&self, scene: &str) -> io::Result<bool> {
         self.claims.was_made(scene)
     }
 
-    /// The epochs of the claims of scenes that count.
+    /// Returns the epoch of the newest claim of each scene.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn newest_epochs(&self, scenes: &[String]) -> io::Result<Vec<Option<u64>>> {
         self.claims.newest_epochs(scenes)
     }
 
-    /// Puts a claim of the next epoch. False when another was first.
+    /// Puts a claim of the next epoch. Returns false if another server was first.
     ///
     /// # Errors
-    /// The system's; the claim is not there then, unless the error is `TimedOut`.
+    /// I/O errors of the store; the claim is not stored then, unless the error is `TimedOut`.
     pub fn put(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
         self.claims.put(scene, claim)
     }
 
-    /// The same of a claim that ends an own one.
+    /// Puts a claim that ends one of this server's own.
     ///
     /// # Errors
-    /// As [`Membership::put`]; after `TimedOut` it is an [open end](Membership::open_end).
+    /// See [`Membership::put`]; after `TimedOut` the claim is an [open end](Membership::open_end).
     pub fn put_end(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
         let put = self.put(scene, claim);
         match &put {
@@ -269,26 +273,26 @@ impl Membership {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                 self.open_ends.lock().insert(scene.to_owned(), claim.clone());
             }
-            // Of this try alone: what an earlier one has put may come all the same.
+            // Concerns this attempt alone: a claim of an earlier attempt may still arrive.
             Err(_) => {}
         }
         put
     }
 
-    /// The claim that was to end an own one of this epoch, and of which nothing is known.
+    /// Returns the claim put to end this server's claim of this epoch, if the outcome of that put is unknown.
     pub fn open_end(&self, scene: &str, epoch: u64) -> Option<SceneClaim> {
         self.open_ends.lock().get(scene).filter(|end| end.epoch == epoch + 1).cloned()
     }
 
-    /// There is a claim of its epoch: should it still come, it comes to nothing.
+    /// Removes an open end, as there is a claim of its epoch: if the open end still arrives, it has no effect.
     pub fn close_end(&self, scene: &str) {
         self.open_ends.lock().remove(scene);
     }
 
-    /// Gives no sign of life any more, once nothing is its own.
+    /// Removes this server's heartbeat and sends no more. Call it once this server owns nothing.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn leave(&self) -> io::Result<()> {
         self.has_left.store(true, Relaxed);
         self.beats.remove(&self.own.server)
@@ -303,25 +307,25 @@ mod tests {
     #[test]
     fn a_server_that_is_started_again_where_one_was_killed_is_the_one_at_that_address() {
         let folder = std::env::temp_dir().join(format!("palpate-again-{}", std::process::id()));
-        // Of a process before this one with the same number.
+        // Left by an earlier process with the same number.
         let _ = std::fs::remove_dir_all(&folder);
         let store = SceneStore::open_shared(&folder).expect("a new store");
         let term = Duration::from_secs(3_600);
         let join = |at: &str| Membership::join(&store, at.to_owned(), term).expect("room");
         let here = join("here:1");
-        // Each is killed: its sign of life stays.
+        // Each server is killed: its heartbeat stays.
         for _ in 0..8 {
             let newest = join("there:1").own().clone();
             assert_eq!(here.others().expect("readable"), [newest]);
         }
-        // An error: the store has its lock open, whose name Windows keeps for as long.
+        // May fail: the store has its lock file open, and Windows keeps its name until it is closed.
         let _ = std::fs::remove_dir_all(&folder);
     }
 
     #[test]
     fn what_was_seen_of_a_server_goes_long_after_its_sign_of_life() {
         let folder = std::env::temp_dir().join(format!("palpate-seen-{}", std::process::id()));
-        // Of a process before this one with the same number.
+        // Left by an earlier process with the same number.
         let _ = std::fs::remove_dir_all(&folder);
         let store = SceneStore::open_shared(&folder).expect("a new store");
         let term = Duration::from_secs(3);
@@ -329,7 +333,7 @@ mod tests {
         let other = |n: u64| ClaimHolder { server: format!("{n:x}"), address: "x:1".to_owned() };
         let begin_ns = lease_now_ns();
         let kept_ns = term.as_nanos() as u64 + FORGOTTEN_NS;
-        // Each start is another server; the one before has left.
+        // Each start is another server; the server before has left.
         for n in 0..100 {
             let beat = ServerBeat { count: 1, term_ms: 3_000, server: other(n) };
             let beat = (other(n).server, Some(beat));
@@ -340,7 +344,8 @@ mod tests {
             assert!(here.seen.lock().len() <= 12, "{} are known", here.seen.lock().len());
         }
         assert!(!here.is_silent(&other(0)), "it is waited for as if it were new");
-        // Of a machine that lost its power: it keeps nobody from joining, is none, and goes as one that is whole does.
+        // A torn heartbeat after a power failure: it prevents nobody from joining, counts as none, and is removed as a
+        // whole one is.
         let torn = folder.join(LEASES).join("servers/7");
         std::fs::write(&torn, "count = 1").expect("room");
         let there = Membership::join(&store, "there:1".to_owned(), term).expect("it is no error");
@@ -353,7 +358,7 @@ mod tests {
         there.see_all(&beats, now_ns + kept_ns + 1_000_000_000);
         assert!(!torn.exists());
         drop(here);
-        // An error: the store has its lock open, whose name Windows keeps for as long.
+        // May fail: the store has its lock file open, and Windows keeps its name until it is closed.
         let _ = std::fs::remove_dir_all(&folder);
     }
 }

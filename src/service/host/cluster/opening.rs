@@ -1,5 +1,5 @@
-//! Open by name: a scene that this server is asked for and does not have is taken when nobody else has it, or when an admin
-//! says that its owner hangs.
+//! Opens scenes by name: a server takes a scene that it is asked for and does not have if no other server has it, or if
+//! an admin states that its owner hangs.
 
 use std::{
     io,
@@ -21,26 +21,26 @@ use crate::service::{
 };
 use crate::store::lease::claim::{ClaimFrom, ClaimState, Opening, SceneClaim};
 
-/// Takes scenes in that are asked for.
+/// Takes in scenes that clients ask for.
 pub struct SceneOpener {
     fields: Fields,
     membership: Arc<Membership>,
 }
 
-/// Other servers may be first so often before the caller is told to ask again.
+/// Attempts at a claim, while other servers are first, before the caller has to ask again.
 const TRIES: usize = 3;
 
 impl SceneOpener {
-    /// Links get their fields from `fields`.
+    /// Creates an opener; links get their fields from `fields`.
     pub fn new(fields: &Fields, membership: &Arc<Membership>) -> SceneOpener {
         SceneOpener { fields: fields.clone(), membership: Arc::clone(membership) }
     }
 
-    /// Takes a scene into the registry if it is there and may be claimed; nothing when it is not there. Waits for the
-    /// disk, and for the end of the lease of an owner that is not silent. By one caller at a time for each scene.
+    /// Takes a scene into the registry if it exists and may be claimed; does nothing if it does not exist. Waits for
+    /// the disk, and for the end of the lease of an owner that is not silent. One caller at a time may open a scene.
     ///
     /// # Errors
-    /// Names the owner; or why the scene cannot be taken.
+    /// Names the owner, or the reason why the scene cannot be taken.
     pub fn open(
         &self,
         registry: &SceneRegistry,
@@ -51,14 +51,14 @@ impl SceneOpener {
         for _ in 0..TRIES {
             let newest = self.membership.newest(id).map_err(unread)?;
             if registry.unread().holds(id, newest.as_ref(), self.membership.own(), now_ns()) {
-                // The look-up says what is wrong with it.
+                // The look-up reports the reason.
                 return Ok(());
             }
             let claimed = match newest {
                 None => self.claim_unshared(registry, id).map_err(unread)?,
                 Some(claim) => match self.opening(&claim, from) {
                     Opening::Unknown => return Ok(()),
-                    // Of a server that ran here before, until its lease is over: nobody else is to be asked.
+                    // The owner ran at this address before; until its lease is over, there is no other server to ask.
                     Opening::Elsewhere { holder, .. }
                         if holder.address == self.membership.own().address =>
                     {
@@ -68,15 +68,15 @@ impl SceneOpener {
                         let owner = NewOwner { address: Some(holder.address), epoch };
                         return Err(Ended::Elsewhere { id: id.to_owned(), owner }.into());
                     }
-                    // Being made right now, or failed to be: the claim goes with this server. What is being made is in the
-                    // registry before it has files.
+                    // The scene is being created, or its creation failed: the claim ends with this server. A scene that
+                    // is being created is in the registry before it has files.
                     Opening::Own { .. }
                         if self.was_never_made(registry, id)? || registry.has(id) =>
                     {
                         return Ok(());
                     }
-                    // Its end was put without an answer, and has the place of the claim that is put now: should it still
-                    // come, it comes to nothing.
+                    // The end of this claim was put without an answer, and has the epoch of the claim that is put now:
+                    // if that end still arrives, it has no effect.
                     Opening::Own { epoch } if self.membership.open_end(id, epoch).is_some() => {
                         Some(self.claim(id, epoch + 1).map_err(unread)?.then_some(epoch + 1))
                     }
@@ -104,7 +104,8 @@ impl SceneOpener {
         claim.opening(self.membership.own(), from, |server| self.membership.is_silent(server))
     }
 
-    /// Of a scene that was made before the folder was shared; `None` when there is none.
+    /// Claims a scene that was created before the folder was shared. Returns `None` if there is none, and `Some(None)`
+    /// if another server was first.
     fn claim_unshared(
         &self,
         registry: &SceneRegistry,
@@ -122,7 +123,8 @@ impl SceneOpener {
         Ok(Some(Some(epoch)))
     }
 
-    /// Whether whoever claimed the id came to its end before the scene was there. Not when its files are away.
+    /// Returns true if the server that claimed the id ended before the scene existed; false if the scene's files are
+    /// away.
     fn was_never_made(
         &self,
         registry: &SceneRegistry,
@@ -148,12 +150,12 @@ impl SceneOpener {
         let began_ns = now_ns();
         let lease = Arc::new(SceneLease::new(&self.membership, id, epoch));
         if self.was_never_made(registry, id)? {
-            // Whoever made it was not told that it is there.
+            // Its creator never got the answer that the scene exists.
             let unread = |source| SceneRegistryError::Claims { id: id.to_owned(), source };
             return lease.delete().map(drop).map_err(unread);
         }
         if let Err(error) = take_in(registry, &self.fields, id, &lease) {
-            // Another may have the room for it that is lacking here. An error: its claim runs out with this server.
+            // Another server may have the room that is lacking here. On an error the claim expires with this server.
             let _ = lease.give_up(None);
             return Err(error);
         }

@@ -1,4 +1,4 @@
-//! The thread that renews this server's leases, and finds out which of its scenes are another's.
+//! The thread that renews this server's leases and detects scenes that another server has taken.
 
 use std::{
     io,
@@ -12,17 +12,17 @@ use tracing::{error, info, warn};
 use super::membership::Membership;
 use crate::service::host::scene_registry::SceneRegistry;
 
-/// The thread, until it is dropped.
+/// Handle of the renewal thread; dropping it ends the thread.
 pub struct LeaseRenewal {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl LeaseRenewal {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// When the system has no thread.
+    /// Returns an error if the system has no thread.
     pub fn start(
         registry: &Arc<SceneRegistry>,
         membership: &Arc<Membership>,
@@ -35,7 +35,7 @@ impl LeaseRenewal {
             while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let renewed = renew(&registry, &membership);
                 match &renewed {
-                    // Once, and not each time.
+                    // Logged once, not at each failure.
                     Err(error) if !is_failing => {
                         warn!(
                             "leases cannot be renewed: {error}; scenes are refused when they end"
@@ -61,7 +61,7 @@ impl Drop for LeaseRenewal {
     }
 }
 
-/// Gives a sign of life, and looks at each claim after that: who claims one later sees the sign, and waits.
+/// Sends a heartbeat, then reads each claim: a server that claims a scene later sees the heartbeat, and waits.
 pub(super) fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Result<()> {
     if membership.has_left() {
         return Ok(());
@@ -70,13 +70,13 @@ pub(super) fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Re
     let mut hosts = registry.all();
     hosts.retain(|host| host.lease().is_some());
     let ids: Vec<String> = hosts.iter().map(|host| host.scene.id().to_owned()).collect();
-    // Together: over a network the looks would take longer than the lease, one after the other.
+    // Read together: over a network, single reads one after the other would take longer than the lease.
     let epochs = membership.newest_epochs(&ids)?;
     for (host, newest) in hosts.iter().zip(epochs) {
         let Some(lease) = host.lease() else { continue };
         let is_own = newest == Some(lease.epoch());
         let owner = if is_own { Ok(None) } else { lease.new_owner() };
-        // A claim that is damaged is that of one scene: the others' leases are renewed.
+        // A damaged claim affects one scene only: the leases of the others are renewed.
         let is_new = lease.set_doubtful(owner.is_err());
         match owner {
             Err(reason) if is_new => {
@@ -93,7 +93,7 @@ pub(super) fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Re
         }
     }
     membership.confirm(basis_ns);
-    // After that, so that a store that does not answer here costs no other scene its lease.
+    // Done after `confirm`, so that a store that does not answer here costs no other scene its lease.
     for host in &hosts {
         match host.lease().map(|lease| lease.end_again()) {
             Some(Ok(Some(owner))) => {
@@ -101,7 +101,7 @@ pub(super) fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Re
                 registry.metrics().cluster.given.fetch_add(1, Relaxed);
                 registry.forget(host, owner);
             }
-            // It is put again after the next sign of life, and no other before: each wait is long, and the sign is due.
+            // Put again after the next heartbeat, and no other before: each wait is long, and the heartbeat is due.
             Some(Err(_)) => break,
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! One scene that is this server's, and whether it still is.
+//! Lease of one scene: this server's claim of the scene, and whether it still holds.
 
 use std::{
     fmt, io,
@@ -16,23 +16,24 @@ pub struct SceneLease {
     scene: String,
     claim: SceneClaim,
     membership: Arc<Membership>,
-    /// A claim that ends it may be there: who sees that does not wait until this server answers no more.
+    /// A claim that ends this lease may be stored: a server that sees it does not wait until this server answers no
+    /// more.
     is_ending: AtomicBool,
-    /// Its newest claim could not be read: it may be another's.
+    /// The scene's newest claim could not be read: it may be another server's.
     is_doubtful: AtomicBool,
 }
 
-/// Whose a scene is that is not this server's any more.
+/// Owner of a scene that is no longer this server's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewOwner {
-    /// Where it is served; `None`: nobody's, and whoever is asked for it takes it.
+    /// Address at which the scene is served; `None` if nobody owns it: the next server that is asked for it takes it.
     pub address: Option<String>,
-    /// Since when.
+    /// Epoch since which this holds.
     pub epoch: u64,
 }
 
 impl NewOwner {
-    /// As a claim says.
+    /// Returns the owner that a claim names.
     pub fn of(claim: &SceneClaim) -> NewOwner {
         let address = claim.holder().map(|holder| holder.address.clone());
         NewOwner { address, epoch: claim.epoch }
@@ -51,7 +52,7 @@ impl fmt::Display for NewOwner {
 }
 
 impl SceneLease {
-    /// Of a scene that this server has claimed with this epoch, or was handed over with it.
+    /// Creates the lease of a scene that this server has claimed, or was handed over, with this epoch.
     pub fn new(membership: &Arc<Membership>, scene: &str, epoch: u64) -> SceneLease {
         let state = ClaimState::Owned(membership.own().clone());
         let claim = SceneClaim { epoch, state };
@@ -65,33 +66,33 @@ impl SceneLease {
         }
     }
 
-    /// Its id.
+    /// Scene id.
     pub fn scene(&self) -> &str {
         &self.scene
     }
 
-    /// Since when.
+    /// Epoch of this server's claim.
     pub fn epoch(&self) -> u64 {
         self.claim.epoch
     }
 
-    /// Whether nobody else answers for the scene yet, as far as this server's clock says. Cheap enough for a tick.
+    /// Returns true while no other server answers for the scene, by this server's clock. Cheap enough for a tick.
     pub fn answers(&self) -> bool {
         let is_own = !self.is_ending.load(Relaxed) && !self.is_doubtful.load(Relaxed);
         is_own && self.membership.answers()
     }
 
-    /// Whether its newest claim could be read after the last sign of life. Returns whether that is new.
+    /// Sets whether the newest claim was unreadable after the last heartbeat. Returns true if that changed.
     pub fn set_doubtful(&self, is_doubtful: bool) -> bool {
         self.is_doubtful.swap(is_doubtful, Relaxed) != is_doubtful
     }
 
-    /// Whose the scene is by now; `None`: still this server's. Reads the claims.
+    /// Returns the scene's new owner, or `None` if this server still owns it. Reads the claims.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// Returns an error if the claims cannot be read.
     pub fn new_owner(&self) -> io::Result<Option<NewOwner>> {
-        // Its own claim is never changed, and need not be read again.
+        // A server's own claim never changes, and need not be read again.
         let epochs = self.membership.newest_epochs(std::slice::from_ref(&self.scene))?;
         if epochs == [Some(self.claim.epoch)] {
             return Ok(None);
@@ -102,24 +103,25 @@ impl SceneLease {
                 self.membership.close_end(&self.scene);
                 Some(NewOwner::of(&claim))
             }
-            // Somebody has taken the claims away.
+            // Somebody has removed the claims.
             None => Some(NewOwner { address: None, epoch: self.claim.epoch }),
         })
     }
 
-    /// Notes that the files of a new scene are there, so that nobody takes them for never made while they are away.
+    /// Records that the files of a new scene exist, so that no server takes the scene for never created while they are
+    /// away.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn note_made(&self) -> io::Result<()> {
         self.membership.note_made(&self.scene, self.claim.epoch)
     }
 
-    /// Ends it in good order. Whose the scene is then: as said, unless another was first.
+    /// Ends the lease in good order. Returns the new owner: `to` or nobody, unless another server was first.
     ///
     /// # Errors
-    /// The system's; it goes on then, unless it is not known whether the claim is there or still comes: it answers no more
-    /// until that is known, and waits for [`SceneLease::end_again`].
+    /// I/O errors of the store. The lease then goes on, unless it is unknown whether the claim is stored or still
+    /// arrives: then the lease does not answer until that is known, and waits for [`SceneLease::end_again`].
     pub fn give_up(&self, to: Option<&ClaimHolder>) -> io::Result<NewOwner> {
         let state = to.map_or(ClaimState::Free, |holder| ClaimState::Owned(holder.clone()));
         let claim = SceneClaim { epoch: self.claim.epoch + 1, state };
@@ -130,21 +132,23 @@ impl SceneLease {
         Ok(owner.unwrap_or(NewOwner { address: None, epoch: claim.epoch }))
     }
 
-    /// Ends it and the scene. From then on nobody reads its files. The new owner, when another was first.
+    /// Ends the lease and the scene. From then on nobody reads the scene's files. Returns the new owner if another
+    /// server was first.
     ///
     /// # Errors
-    /// As [`SceneLease::give_up`].
+    /// See [`SceneLease::give_up`].
     pub fn delete(&self) -> io::Result<Option<NewOwner>> {
         let end = SceneClaim { epoch: self.claim.epoch + 1, state: ClaimState::Deleted };
         let is_first = self.end(&end)?;
         if is_first { Ok(None) } else { self.new_owner() }
     }
 
-    /// Puts a claim again that was to end it, and of which nothing is known: it has the same place as what may still come,
-    /// so that one of the two counts. Whose the scene is then; `None` when there is no such claim.
+    /// Puts a claim again that was to end this lease and whose outcome is unknown. It has the same epoch as the claim
+    /// that may still arrive, so that one of the two counts. Returns the scene's new owner; `None` if there is no such
+    /// claim.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors of the store.
     pub fn end_again(&self) -> io::Result<Option<NewOwner>> {
         let Some(claim) = self.membership.open_end(&self.scene, self.claim.epoch) else {
             return Ok(None);
@@ -152,9 +156,9 @@ impl SceneLease {
         if self.end(&claim)? { Ok(Some(NewOwner::of(&claim))) } else { self.new_owner() }
     }
 
-    /// Puts a claim that ends it. False when another was first.
+    /// Puts a claim that ends the lease. Returns false if another server was first.
     fn end(&self, claim: &SceneClaim) -> io::Result<bool> {
-        // Before: another server may answer as soon as the claim is there.
+        // Set before the put: another server may answer as soon as the claim is stored.
         self.is_ending.store(true, Relaxed);
         let put = self.membership.put_end(&self.scene, claim);
         if put.is_err() && self.membership.open_end(&self.scene, self.claim.epoch).is_none() {

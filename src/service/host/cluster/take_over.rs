@@ -1,4 +1,4 @@
-//! Takes a scene from an owner that hangs, by an admin's call.
+//! Takes a scene from an owner that hangs, when an admin asks for it.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::{hand_over::NotHandedOver, scene_lease::NewOwner};
 use crate::service::{host::scene_registry::SceneRegistry, refused::Refused};
 use crate::store::lease::claim::ClaimFrom;
 
-/// Takes a scene whoever has it, for this server, whose own address is said to be `address`. Waits until the lease of the
-/// owner before is over, if that is not silent already: before, both might answer ticks.
+/// Takes a scene for this server, whoever owns it. `address` must be this server's own. Waits until the lease of the
+/// previous owner is over, unless that owner is silent already: before, both servers might answer ticks.
 ///
 /// # Errors
-/// When servers here share no scenes, the address is another's, or there is no such scene.
+/// Returns an error if servers here share no scenes, the address is another server's, or there is no such scene.
 pub async fn take_over(
     registry: &Arc<SceneRegistry>,
     id: &str,

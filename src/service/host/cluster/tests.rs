@@ -1,4 +1,4 @@
-//! Ends of leases of which their owner is not told whether they are there.
+//! Claims that end a lease and whose owner gets no answer whether they are stored.
 
 use std::{fs, path::PathBuf, process, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// One server on a shared folder of this test.
+/// A server on a shared folder of this test.
 struct Shared {
     registry: SceneRegistry,
     membership: Arc<Membership>,
@@ -26,7 +26,7 @@ struct Shared {
 impl Shared {
     fn new(name: &str) -> Shared {
         let data_dir = std::env::temp_dir().join(format!("palpate-ends-{name}-{}", process::id()));
-        // Of a process before this one with the same number.
+        // Left by an earlier process with the same number.
         let _ = fs::remove_dir_all(&data_dir);
         let registry = SceneRegistry::new(&Config::default());
         let store = SceneStore::open_shared(&data_dir).expect("a new store");
@@ -56,7 +56,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // An error: it is gone already.
+        // An error means that the folder is gone already.
         let _ = fs::remove_dir_all(&self.data_dir);
     }
 }
@@ -66,7 +66,7 @@ fn whoever_is_not_told_whether_its_end_is_there_answers_no_more_until_it_is() {
     let shared = Shared::new("lost");
     let host = shared.registry.create_durable("s", &Caller::ANYBODY).expect("room");
     let lease = Arc::clone(host.lease().expect("shared"));
-    // Nothing can be put there: it is known that the claim is not there.
+    // Nothing can be put there: it is certain that the claim is not stored.
     let aside = shared.data_dir.join("aside");
     fs::rename(shared.claims(), &aside).expect("there");
     fs::write(shared.claims(), "in the way").expect("room");
@@ -94,7 +94,7 @@ fn a_scene_that_is_refused_leaves_no_claim() {
     }
 }
 
-/// As a disk leaves it that has flipped a bit.
+/// The claim is damaged, as if a bit had flipped on the disk.
 #[test]
 fn a_claim_that_cannot_be_read_refuses_its_scene_and_no_other() {
     let shared = Shared::new("damaged");
@@ -121,7 +121,7 @@ fn an_end_that_did_not_come_is_put_again_after_the_next_sign_of_life() {
     let lease = Arc::clone(host.lease().expect("shared"));
     failing_syncs(&shared.claims(), 1);
     lease.give_up(None).expect_err("it cannot be made to last");
-    // As if it were still on its way.
+    // Simulates an end that is still on its way.
     fs::remove_file(shared.claims().join("2")).expect("there");
     assert!(!lease.answers(), "it may come");
     renew(&shared.registry, &shared.membership).expect("room");
@@ -130,7 +130,7 @@ fn an_end_that_did_not_come_is_put_again_after_the_next_sign_of_life() {
     assert_eq!(shared.membership.open_end("s", 1), None);
 }
 
-/// A scene that could not be taken in, and whose claim was to be given up for that.
+/// A scene could not be taken in, so its claim was to be given up.
 #[test]
 fn who_is_asked_for_a_scene_whose_end_may_come_claims_the_next_epoch() {
     let shared = Shared::new("anew");

@@ -1,4 +1,4 @@
-//! Reads scenes from their files: those of the last server at the start of this one, and one by one later on.
+//! Reads scenes from their files: all scenes of the last server at the start, and single scenes later on.
 
 use std::{
     cell::Cell,
@@ -30,13 +30,13 @@ use crate::{
     },
 };
 
-/// Why a server cannot go on with what is on its disk.
+/// Reason why a server cannot continue with the files on its disk.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
-    /// Out of reach.
+    /// The store is out of reach.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Of a later version.
+    /// The files are of a later version.
     #[error(transparent)]
     Newer(#[from] NewerFormat),
     /// The folder cannot be read.
@@ -44,16 +44,16 @@ pub enum RecoveryError {
     List(#[from] io::Error),
 }
 
-/// After a scene could not be read for lack of room or time: to read a large one takes seconds, and whoever asks for it may
-/// ask often.
+/// Wait before a scene is read again that could not be read for lack of room or time: a large scene takes seconds to
+/// read, and clients may ask for it often.
 const AGAIN_AFTER_NS: u64 = 5_000_000_000;
 
-/// Takes all scenes of the registry's store in; none where servers share it: each is taken in when it is asked for. One
-/// that cannot be read is refused by name, and its files stay; one that there is no room or no time for is refused until
-/// it is asked for and there is.
+/// Takes in all scenes of the registry's store. Does nothing if servers share the store: each scene is taken in when a
+/// client asks for it. A scene that cannot be read is refused by name, and its files stay; a scene without room or time
+/// is refused until a client asks for it and there is room and time.
 ///
 /// # Errors
-/// When files are of a later version: a server that went on could lose them.
+/// Returns an error if files are of a later version: a server that went on could lose them.
 pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), RecoveryError> {
     let Some((store, commits)) = registry.keeping() else { return Ok(()) };
     if registry.membership().is_some() {
@@ -68,7 +68,7 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
         }
         let began_ns = now_ns();
         let folder = store.folder(id);
-        // Before, so that whoever waits for a large one knows for what.
+        // Logged before the read, so that whoever waits for a large scene knows the reason.
         let (number, of) = (at + 1, ids.len());
         match folder.bytes() {
             Ok(bytes) => info!(scene = id, number, of, bytes, "reading a scene"),
@@ -89,7 +89,7 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
                 let ms = (now_ns() - began_ns) / 1_000_000;
                 info!(scene = id, ms, number, of, "scene recovered");
             }
-            // All that are left would lack the same.
+            // All remaining scenes would fail for the same reason.
             Err(_) if registry.life().check_ending().is_err() => return Ok(()),
             Err(why) => refuse(registry, id, why, now_ns()),
         }
@@ -98,8 +98,8 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
     Ok(())
 }
 
-/// Tries again to take a scene in that there was no room or no time for, where that is due at `asked_ns`. Whether it is
-/// here then is for the look-up to say.
+/// Tries again to take in a scene that there was no room or no time for, if that is due at `asked_ns`. The later
+/// look-up reports whether the scene is here.
 pub fn load_again(registry: &SceneRegistry, fields: &Fields, id: &str, asked_ns: u64) {
     let Some((store, commits)) = registry.keeping() else { return };
     if !registry.unread().is_due(id, asked_ns) {
@@ -110,12 +110,12 @@ pub fn load_again(registry: &SceneRegistry, fields: &Fields, id: &str, asked_ns:
     let journal_of = |found: &_| Ok(SceneJournal::of_found(folder.clone(), found, commits, None));
     match found.and_then(|found| load(registry, fields, (id, &folder), found, journal_of)) {
         Ok(_) => info!(scene = id, "there is room and time for it now: it is served"),
-        // Those who waited meanwhile do not try at once again what may have taken minutes.
+        // Callers that waited meanwhile do not at once repeat a read that may have taken minutes.
         Err(why) => refuse(registry, id, why, now_ns()),
     }
 }
 
-/// Refuses a scene that was not taken in at `now_ns`, by name.
+/// Refuses by name a scene that was not taken in at `now_ns`.
 fn refuse(registry: &SceneRegistry, id: &str, why: NotLoaded, now_ns: u64) {
     let again = match &why {
         NotLoaded::Unreadable(reason) => {
@@ -142,7 +142,7 @@ fn note_unreadable(registry: &SceneRegistry, id: &str, reason: &str) {
     );
 }
 
-/// Makes a scene of its files, and takes it in.
+/// Creates a scene from its files, and takes it in.
 fn load(
     registry: &SceneRegistry,
     fields: &Fields,
@@ -161,11 +161,11 @@ fn load(
     Ok(registry.insert_recovered(scene, owner, journal).map_err(Refused::from)?)
 }
 
-/// Takes a scene in that this server has claimed, or was handed over. One that cannot be read is refused by name until
-/// another has taken it.
+/// Takes in a scene that this server has claimed, or was handed over. A scene that cannot be read is refused by name
+/// until another server has taken it.
 ///
 /// # Errors
-/// Why it is not served.
+/// Returns the reason why the scene is not served.
 pub fn take_in(
     registry: &SceneRegistry,
     fields: &Fields,
@@ -175,23 +175,24 @@ pub fn take_in(
     let (store, commits) = registry.keeping().ok_or(SceneRegistryError::KeepsNone)?;
     let folder = store.folder(id);
     let journal_of = |found: &_| SceneJournal::of_taken(folder.clone(), found, commits, lease);
-    // Owners before this one may still be about to remove what newer files of theirs have made needless.
+    // Earlier owners may still be about to remove files that newer files of theirs have made redundant.
     let found = folder.read_live().map_err(NotLoaded::from);
     check_newest(id, lease)?;
     let host = found
         .and_then(|found| load(registry, fields, (id, &folder), found, journal_of))
         .map_err(|why| {
             match &why {
-                // There is nothing to remember of it: whoever asks next has it claimed and read anew.
+                // Nothing is remembered: the next caller has the scene claimed and read again.
                 NotLoaded::Refused(_) => note_not_loaded(id, &why),
                 NotLoaded::Unreadable(reason) => {
                     note_unreadable(registry, id, reason);
-                    // An error: nobody knows more.
+                    // On an error the folder counts as empty: nothing more is known.
                     let again = if folder.has_nothing().unwrap_or(true) {
-                        // Away for a moment, as far as anybody knows.
+                        // The files may be away for a moment only.
                         ReadAgain::From(now_ns() + AGAIN_AFTER_NS)
                     } else {
-                        // With the next epoch it is given up; who takes it after that may read it.
+                        // The scene is given up with the next epoch; the server that takes it after that may be able to
+                        // read it.
                         ReadAgain::AfterClaim(lease.epoch() + 1)
                     };
                     registry.unread().insert(id, why.clone(), again);
@@ -199,7 +200,7 @@ pub fn take_in(
             }
             why.of(id)
         })?;
-    // A renewal that looked at all claims before this scene was among them says nothing of this one.
+    // A renewal that read all claims before this scene was among them says nothing about this scene.
     match lease.new_owner() {
         Ok(None) => host.set_passing(false),
         Ok(Some(owner)) => registry.forget(&host, owner),
@@ -211,11 +212,11 @@ pub fn take_in(
     Ok(())
 }
 
-/// Between the look at a scene's files and the first that is written for it: whether its newest claim is this server's. A
-/// server that was stopped until others had claimed the scene may have read what they have written since.
+/// Checks, between the read of a scene's files and the first file written for it, that its newest claim is this
+/// server's. A server that was stopped until others had claimed the scene may have read what they have written since.
 ///
 /// # Errors
-/// Names the owner, or says that the claims cannot be read.
+/// Names the owner, or reports that the claims cannot be read.
 fn check_newest(id: &str, lease: &SceneLease) -> Result<(), SceneRegistryError> {
     let id = id.to_owned();
     match lease.new_owner() {
@@ -225,10 +226,10 @@ fn check_newest(id: &str, lease: &SceneLease) -> Result<(), SceneRegistryError> 
     }
 }
 
-/// Reads a scene again whose writer has failed for good, and lets that go on in its place.
+/// Reads a scene again whose writer has failed for good, and puts it in place of the failed one.
 ///
 /// # Errors
-/// Why it stays refused: for good when it cannot be read, else until that is tried again.
+/// Returns the reason why the scene stays refused: for good if it cannot be read, else until the next attempt.
 pub fn revive(
     registry: &SceneRegistry,
     fields: &Fields,
@@ -237,7 +238,7 @@ pub fn revive(
     let Some(((store, commits), journal)) = registry.keeping().zip(lost.journal()) else {
         return Ok(());
     };
-    // What is under way comes to its end, and nothing comes after.
+    // Changes under way complete, and none follows.
     let _turn = SceneJournal::turn_blocking(Some(journal));
     if !journal.close() {
         return Ok(());
@@ -255,7 +256,7 @@ pub fn revive(
     let revived = read_again();
     match &revived {
         Ok(()) => warn!(scene = id, "read from the disk again and served"),
-        // Its journal stays closed meanwhile: nothing is kept of what cannot be rebuilt.
+        // Its journal stays closed meanwhile: nothing is persisted of a scene that cannot be rebuilt.
         Err(NotLoaded::Refused(_)) => lost.set_lost(now_ns() + AGAIN_AFTER_NS),
         Err(NotLoaded::Unreadable(_)) => {}
     }
@@ -274,7 +275,7 @@ fn restored(
         return Err(NotLoaded::Unreadable(reason));
     }
     let reserve = |more| registry.reserve(&Caller::ANYBODY, more);
-    // Until they count with the process.
+    // Held until the meshes count with the process's memory.
     let _room = reserve(share(&saved)).map_err(Refused::from)?;
     let check = || Ok(registry.life().check_ending()?);
     let terms = BuildTerms {

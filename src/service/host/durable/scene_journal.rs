@@ -1,7 +1,9 @@
-//! A durable scene's changes on their way to the disk, one after the other, and what of it is there.
+//! The journal of a durable scene: writes the scene's changes to the disk, one after the other, and knows which are
+//! there.
 //!
-//! A change is checked, kept and then made, in its turn: what cannot be kept is refused and changes nothing. Deformations
-//! take no turn and wait for nothing: their newest positions are kept from time to time.
+//! A change is checked, persisted and then applied, within its turn: a change that cannot be persisted is refused and
+//! changes nothing. Deformations take no turn and wait for nothing: their newest positions are persisted from time to
+//! time.
 
 mod journal_files;
 
@@ -45,19 +47,19 @@ use crate::{
     },
 };
 
-/// What of a tissue is on the disk.
+/// Revisions of a tissue that are on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DurableRevisions {
-    /// The newest positions are of this deformation.
+    /// Geometry revision of the newest positions on the disk.
     pub geometry: u64,
-    /// All cuts until this one are there.
+    /// Topology revision: all cuts until this one are on the disk.
     pub topology: u64,
 }
 
 /// The journal of one scene.
 pub struct SceneJournal {
     owner: Option<String>,
-    /// Whoever has it may change the scene.
+    /// The holder may change the scene.
     turn: Arc<TurnMutex<()>>,
     files: Mutex<JournalFiles>,
     snapshot: Mutex<LastSnapshot>,
@@ -65,20 +67,21 @@ pub struct SceneJournal {
     commits: Sender<Commit>,
 }
 
-/// After so many journals a snapshot is due, however short they are: each server that changes the scene begins one, and so
-/// does each write that fails. Whoever reads the scene opens all since the older one of two snapshots.
+/// Number of journals after which a snapshot is due, however short they are: each server that changes the scene begins
+/// a journal, and so does each write that fails. A reader of the scene opens all journals since the older of two
+/// snapshots.
 const JOURNALS_MAX: u64 = 16;
 
 /// Changes on their way to the disk.
 pub struct HandedIn(oneshot::Receiver<Result<u64, NotKept>>);
 
-/// The right to change a scene; for one that is not durable, nothing to wait for.
+/// The right to change a scene; if the scene is not durable, there is nothing to wait for.
 pub struct ChangeTurn(Option<(Arc<SceneJournal>, OwnedMutexGuard<()>)>);
 
-/// Hands changes to the threads that wait for the disk or the network, which end with the last of these.
+/// Hands changes to the threads that wait for the disk or the network; the threads end with the last clone.
 #[derive(Clone)]
 pub struct CommitThread {
-    /// One for each thread.
+    /// Queues of the threads.
     queues: Arc<[Sender<Commit>]>,
     next: Arc<AtomicUsize>,
 }
@@ -90,17 +93,17 @@ struct Commit {
 }
 
 impl CommitThread {
-    /// Starts `n` of them: what is waited for on one is not in the way of another's scenes.
+    /// Starts `n` threads: a wait on one thread does not delay the scenes of another.
     ///
     /// # Errors
-    /// When the system has no thread.
+    /// Returns an error if the system has no thread.
     pub fn start(n: usize, metrics: &Arc<StoreMetrics>) -> io::Result<CommitThread> {
         let mut queues = Vec::new();
         for _ in 0..n {
             let (commits, queue) = unbounded();
             let metrics = Arc::clone(metrics);
             thread::Builder::new().name("journal".to_owned()).spawn(move || {
-                // Positions of a large tissue take milliseconds to encode and sum up: ticks go first.
+                // Positions of a large tissue take milliseconds to encode and checksum: ticks go first.
                 lower_priority();
                 work(&queue, &metrics);
             })?;
@@ -109,18 +112,18 @@ impl CommitThread {
         Ok(CommitThread { queues: queues.into(), next: Arc::default() })
     }
 
-    /// Of one scene: its changes are written in their order.
+    /// Returns the queue for one scene: its changes are written in their order.
     fn queue(&self) -> Sender<Commit> {
         self.queues[self.next.fetch_add(1, Relaxed) % self.queues.len()].clone()
     }
 
-    /// How many scenes' changes are written at once.
+    /// Number of scenes whose changes are written at once.
     pub fn at_once(&self) -> usize {
         self.queues.len()
     }
 }
 
-/// Group commit: whatever has come while the disk was busy is written together, with one wait for each scene.
+/// Group commit: changes that came while the disk was busy are written together, with one wait for each scene.
 fn work(queue: &Receiver<Commit>, metrics: &StoreMetrics) {
     while let Ok(first) = queue.recv() {
         let mut batch: Vec<Vec<Commit>> = vec![vec![first]];
@@ -144,7 +147,7 @@ fn work(queue: &Receiver<Commit>, metrics: &StoreMetrics) {
             let is_failure = matches!(done, Err(NotKept::Disk(_) | NotKept::Unknown(_)));
             metrics.failures.fetch_add(u64::from(is_failure), Relaxed);
             for (at, reply) in replies {
-                // An error: nobody waits for it any more.
+                // An error means that nobody waits for the reply any more.
                 let _ = reply.send(done.clone().map(|first| first + at));
             }
         }
@@ -152,7 +155,7 @@ fn work(queue: &Receiver<Commit>, metrics: &StoreMetrics) {
 }
 
 impl SceneJournal {
-    /// Of a new scene, whose files are still to be made.
+    /// Creates the journal of a new scene, whose files do not exist yet.
     pub fn new(
         folder: SceneFolder,
         owner: Option<&str>,
@@ -183,7 +186,7 @@ impl SceneJournal {
         }
     }
 
-    /// Of a scene that was read from its files.
+    /// Creates the journal of a scene that was read from its files.
     pub fn of_found(
         folder: SceneFolder,
         found: &FoundScene,
@@ -192,7 +195,7 @@ impl SceneJournal {
     ) -> SceneJournal {
         let journal = SceneJournal::new(folder, found.kept.owner.as_deref(), commits, lease);
         let mut files = journal.files.lock();
-        // A new journal goes on with the first change: whatever the last one ends with stays as it is.
+        // The first change begins a new journal: the end of the last one stays as it is.
         files.generation = files.generation.max(found.generation);
         files.n_journals = found.n_journals;
         files.next_sequence = found.next_sequence;
@@ -206,10 +209,11 @@ impl SceneJournal {
         journal
     }
 
-    /// The same of a scene that was another server's, as [`SceneFolder::take_over`].
+    /// Creates the journal of a scene that was another server's, with [`SceneFolder::take_over`].
     ///
     /// # Errors
-    /// The system's, or when there are files of a later owner; nothing has changed for who reads the files then.
+    /// I/O errors of the store, or when there are files of a later owner; nothing has then changed for readers of the
+    /// files.
     pub fn of_taken(
         folder: SceneFolder,
         found: &FoundScene,
@@ -225,10 +229,10 @@ impl SceneJournal {
         Ok(journal)
     }
 
-    /// Makes the files of a new scene.
+    /// Creates the files of a new scene.
     ///
     /// # Errors
-    /// The system's; there are none then, unless it is [`NotKept::Unknown`].
+    /// Errors of the store; no files exist then, unless the error is [`NotKept::Unknown`].
     pub fn create(&self, scene: SavedScene) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         let first = SceneSnapshot { owner: self.owner.clone(), scene };
@@ -240,20 +244,20 @@ impl SceneJournal {
         files.check_written()
     }
 
-    /// Removes the files: from then on nothing is kept.
+    /// Removes the files: from then on nothing is persisted.
     ///
     /// # Errors
-    /// The system's; they are still there then, and changes are kept. After [`NotKept::Unknown`] nothing is, and they are to
-    /// be removed again.
+    /// Errors of the store; the files still exist then, and changes are persisted. After [`NotKept::Unknown`] no change
+    /// is persisted, and the files must be removed again.
     pub fn remove(&self) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         if files.removal == Removal::Done {
             return Ok(());
         }
-        // Before, for Windows: should they stay, the next change begins another.
+        // Closed before the removal, for Windows: if the files stay, the next change begins another journal.
         files.file = None;
         let removed = match files.remove() {
-            // Of this try alone: what the one before has done may not last, nor what it has put back.
+            // Concerns this attempt alone: the removals of the attempt before, and the files it put back, may not last.
             Err(NotKept::Disk(error)) if files.removal == Removal::Unknown => {
                 Err(NotKept::Unknown(error.to_string()))
             }
@@ -267,7 +271,8 @@ impl SceneJournal {
         removed
     }
 
-    /// Leaves the files to another: from then on nothing is kept. False when they are removed already, or may be.
+    /// Leaves the files to another instance: from then on nothing is persisted. Returns false if the files are removed
+    /// already, or may be.
     pub fn close(&self) -> bool {
         let mut files = self.files.lock();
         files.is_closed = true;
@@ -275,44 +280,44 @@ impl SceneJournal {
         files.removal == Removal::NotBegun
     }
 
-    /// Waits for the turn of a change; for nothing without a journal.
+    /// Waits for the turn to change the scene; without a journal there is no wait.
     pub async fn turn(journal: Option<&Arc<SceneJournal>>) -> ChangeTurn {
         let Some(journal) = journal else { return ChangeTurn(None) };
         let turn = Arc::clone(&journal.turn).lock_owned().await;
         ChangeTurn(Some((Arc::clone(journal), turn)))
     }
 
-    /// The same off the runtime's threads.
+    /// Blocking form of [`SceneJournal::turn`], for threads outside the runtime.
     pub fn turn_blocking(journal: Option<&Arc<SceneJournal>>) -> ChangeTurn {
         let Some(journal) = journal else { return ChangeTurn(None) };
         let turn = Arc::clone(&journal.turn).blocking_lock_owned();
         ChangeTurn(Some((Arc::clone(journal), turn)))
     }
 
-    /// The first turn of a scene that nobody else knows yet.
+    /// Takes the first turn of a scene that nobody else knows yet.
     pub fn first_turn(self: &Arc<Self>) -> ChangeTurn {
         let turn = Arc::clone(&self.turn).try_lock_owned().expect("nobody else knows it");
         ChangeTurn(Some((Arc::clone(self), turn)))
     }
 
-    /// What of a tissue is on the disk.
+    /// Returns the revisions of a tissue that are on the disk.
     pub fn durable(&self, tissue: TissueId) -> DurableRevisions {
         self.durable.lock().get(&tissue).copied().unwrap_or_default()
     }
 
-    /// That the scene is this server's, where servers share the folder.
+    /// Lease of the scene, if servers share the folder.
     pub fn lease(&self) -> Option<Arc<SceneLease>> {
         self.files.lock().lease.clone()
     }
 
-    /// Whether the journal is gone from the disk, so that a snapshot is to be kept at once. Asks the system.
+    /// Returns true if the journal is gone from the disk, so that a snapshot must be written at once. Asks the system.
     pub fn is_gone(&self) -> bool {
         let mut files = self.files.lock();
         files.is_gone |= files.file.as_ref().is_some_and(JournalFile::is_gone);
         files.is_gone
     }
 
-    /// Whether another snapshot is due.
+    /// Returns true if another snapshot is due.
     pub fn is_snapshot_due(&self, settings: &StoreSettings) -> bool {
         let files = self.files.lock();
         let (n_journals, appends_max) = (files.n_journals, files.folder.appends_max());
@@ -320,21 +325,21 @@ impl SceneJournal {
         n_journals >= JOURNALS_MAX || self.last_snapshot().is_due(settings, appends_max, now_ns())
     }
 
-    /// Of the newest snapshot.
+    /// Returns the state of the newest snapshot.
     pub fn last_snapshot(&self) -> LastSnapshot {
         *self.snapshot.lock()
     }
 
-    /// Hands positions in without a turn: they change nothing that another change is made for.
+    /// Hands positions in without a turn: no other change depends on what they change.
     pub fn keep_positions(self: &Arc<Self>, positions: Vec<SceneChange>) -> HandedIn {
         HandedIn(self.hand_in(positions.into_iter().map(JournalRecord::Change).collect()))
     }
 
-    /// Begins the next journal where a write has failed, and takes cuts back that were not made: from then on it is known
-    /// that nothing of that counts.
+    /// Begins the next journal if a write has failed, and takes back cuts that were not applied: from then on it is
+    /// certain that the failed records do not count.
     ///
     /// # Errors
-    /// When it cannot be begun: whoever reads the files may find what was to be written.
+    /// Returns an error if the journal cannot be begun: readers of the files may then find the failed records.
     pub fn settle(&self) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         let is_open = files.is_torn || files.file.as_ref().is_some_and(JournalFile::is_broken);
@@ -349,20 +354,21 @@ impl SceneJournal {
         if has_voids { self.append(Vec::new()).map(drop) } else { Ok(()) }
     }
 
-    /// Keeps the scene as it is now; the turn is given back before the snapshot is written. Not on the runtime's threads.
+    /// Writes a snapshot of the scene as it is now; the turn is given back before the write. Must not run on the
+    /// runtime's threads.
     ///
     /// # Errors
-    /// When it is not kept: the older one and the journals since are there.
+    /// Returns an error if the snapshot is not written: the older snapshot and the journals since then still exist.
     pub fn keep_snapshot(
         self: &Arc<Self>,
         saved: impl FnOnce() -> SavedScene,
     ) -> Result<(), NotKept> {
-        // In a turn every change that is in the journal has been made: what is saved now has all of them.
+        // Within a turn, every change in the journal has been applied: the saved scene has all of them.
         let turn = SceneJournal::turn_blocking(Some(self));
         let (folder, generation, sequence) = {
             let mut files = self.files.lock();
             files.check_own()?;
-            // Not again at once when it fails.
+            // Set first, so that a failed snapshot is not tried again at once.
             self.snapshot.lock().begin(now_ns());
             files.n_journals = 0;
             files.begin_journal()?;
@@ -391,12 +397,12 @@ impl SceneJournal {
     ) -> oneshot::Receiver<Result<u64, NotKept>> {
         let (reply, done) = oneshot::channel();
         let commit = Commit { journal: Arc::clone(self), records, reply };
-        // An error drops the reply, and whoever waits for it learns that.
+        // An error drops the reply, and its receiver learns that.
         let _ = self.commits.send(commit);
         done
     }
 
-    /// Adds records behind the voids that are still open. Returns the number of the first of them.
+    /// Appends records behind the voids that are still open. Returns the number of the first of these records.
     fn append(&self, records: Vec<JournalRecord>) -> Result<u64, NotKept> {
         let mut files = self.files.lock();
         let mut all = std::mem::take(&mut files.open_voids);
@@ -442,20 +448,20 @@ impl SceneJournal {
 }
 
 impl HandedIn {
-    /// Waits until they are there, not on the runtime's threads.
+    /// Waits until the changes are on the disk. Must not run on the runtime's threads.
     ///
     /// # Errors
-    /// When they are not kept.
+    /// Returns an error if the changes are not persisted.
     pub fn wait(self) -> Result<(), NotKept> {
         self.0.blocking_recv().unwrap_or(Err(NotKept::Gone)).map(drop)
     }
 }
 
 impl ChangeTurn {
-    /// Keeps changes, which are then to be made. The number of the last.
+    /// Persists changes, which the caller then applies. Returns the number of the last change.
     ///
     /// # Errors
-    /// When they are not kept: they must not be made.
+    /// Returns an error if the changes are not persisted: they must not be applied.
     pub async fn keep(&self, changes: Vec<SceneChange>) -> Result<u64, NotKept> {
         let Some((journal, _)) = &self.0 else { return Ok(0) };
         let behind = changes.len() as u64 - 1;
@@ -464,18 +470,18 @@ impl ChangeTurn {
         Ok(kept + behind)
     }
 
-    /// The same of one change, off the runtime's threads.
+    /// Blocking form of [`ChangeTurn::keep`] for one change, for threads outside the runtime.
     ///
     /// # Errors
-    /// As [`ChangeTurn::keep`].
+    /// See [`ChangeTurn::keep`].
     pub fn keep_blocking(&self, change: impl FnOnce() -> SceneChange) -> Result<(), NotKept> {
         let Some((journal, _)) = &self.0 else { return Ok(()) };
         let records = vec![JournalRecord::Change(change())];
         journal.hand_in(records).blocking_recv().unwrap_or(Err(NotKept::Gone)).map(drop)
     }
 
-    /// Takes a cut back that is kept and that the engine failed to make. Where that cannot be written, no change is kept
-    /// before it is.
+    /// Takes back a cut that is persisted and that the engine failed to apply. If this cannot be written, no change is
+    /// persisted before it is.
     pub async fn take_back(&self, cut: u64, tissue: TissueId, topology_revision: u64) {
         let Some((journal, _)) = &self.0 else { return };
         if let Some(of_tissue) = journal.durable.lock().get_mut(&tissue) {

@@ -1,4 +1,4 @@
-//! The thread that does what nobody waits for: it keeps newest positions and snapshots, and goes on with removals.
+//! The thread for work that no caller waits for: it persists newest positions and snapshots, and continues removals.
 
 use std::{
     io,
@@ -28,21 +28,21 @@ use crate::{
     },
 };
 
-/// The thread, until it is dropped: then it has kept the newest positions of all.
+/// Handle of the thread. Dropping it ends the thread, which first persists the newest positions of all scenes.
 pub struct SceneKeeper {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Once something cannot be kept, the last round begins with no other scene after this long: a store out of reach takes
-/// seconds to be found so for each of them, and the server is to end.
+/// Once something cannot be persisted, the last round starts with no other scene after this long: a store out of reach
+/// takes seconds to be detected for each scene, and the server must end.
 const LAST_FAILING_MAX: Duration = Duration::from_secs(10);
 
 impl SceneKeeper {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// When the system has no thread.
+    /// Returns an error if the system has no thread.
     pub fn start(
         registry: &Arc<SceneRegistry>,
         fields: &Fields,
@@ -61,7 +61,7 @@ impl SceneKeeper {
 impl Drop for SceneKeeper {
     fn drop(&mut self) {
         drop(self.end.take());
-        // Waited for: what it keeps last is what is there after the restart.
+        // Joined: the positions that it persists last are those found after the restart.
         self.thread.take().into_iter().for_each(|thread| drop(thread.join()));
     }
 }
@@ -71,7 +71,7 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
     let mut is_failing = false;
     let interval_ns = settings.positions_interval.as_nanos() as u64;
     metrics.due_ns.store(now_ns() + interval_ns, Relaxed);
-    // At once: also a server that ends soon writes the snapshots that those before it have made due.
+    // Starts at once: a server that ends soon also writes the snapshots that earlier servers have made due.
     let mut pause = Duration::ZERO;
     loop {
         let is_last = ended.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
@@ -94,7 +94,7 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
                     let id = host.scene.id();
                     error!(scene = id, "cannot be read from the disk either: {why}");
                 }
-                // A panic is in the log already, and the scene as it was on the disk.
+                // A panic is in the log already, and the scene stays as it was on the disk.
                 if let Ok(positions) = catch_panic(|| hand_in_positions(host, journal)) {
                     under_way.push((host, journal, positions));
                 }
@@ -119,7 +119,7 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
             }
         }
         match &failed {
-            // Once, and not each second.
+            // Logged once, not each second.
             Some(error) if !is_failing => {
                 warn!("positions and snapshots cannot be kept: {error}; they are tried again");
             }
@@ -136,10 +136,10 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
     }
 }
 
-/// Keeps the newest positions of a scene, where they are newer than those on the disk.
+/// Persists the newest positions of a scene if they are newer than those on the disk.
 ///
 /// # Errors
-/// When they are not kept.
+/// Returns an error if the positions are not persisted.
 pub fn keep_positions(host: &SceneHost, journal: &Arc<SceneJournal>) -> Result<(), NotKept> {
     hand_in_positions(host, journal).map_or(Ok(()), HandedIn::wait)
 }

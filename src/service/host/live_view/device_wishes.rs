@@ -1,4 +1,4 @@
-//! Where viewers would have the devices of tools: what they say, kept until a simulator reads it.
+//! Device positions of tools that viewers request, kept until a simulator reads them.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,26 +7,26 @@ use parking_lot::Mutex;
 
 use crate::scene::ToolId;
 
-/// A wish that is not repeated for longer is gone: its viewer may be.
+/// A request expires after this time unless repeated: its viewer may be gone.
 const AGE_MAX: Duration = Duration::from_secs(1);
 
-/// The wishes of a scene's viewers, the newest of each tool. No tick reads them.
+/// Requests of a scene's viewers, the newest of each tool. Ticks do not read them.
 #[derive(Default)]
 pub struct DeviceWishes(Mutex<BTreeMap<ToolId, (DVec3, u64)>>);
 
-/// Where a viewer would have the device of a tool.
+/// A device position that a viewer requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WishedPosition {
-    /// Whose device.
+    /// Tool of the device.
     pub tool: ToolId,
-    /// Of the tool's origin, scene frame, metres.
+    /// Position of the tool's origin, scene frame, metres.
     pub position: DVec3,
-    /// Since it was said.
+    /// Time since the request, nanoseconds.
     pub age_ns: u64,
 }
 
 impl DeviceWishes {
-    /// At `now_ns` a viewer says where, or lets go.
+    /// Sets the position that a viewer requests at `now_ns`; `None` withdraws the request.
     pub fn say(&self, tool: ToolId, position: Option<DVec3>, now_ns: u64) {
         let mut wishes = self.0.lock();
         match position {
@@ -35,7 +35,7 @@ impl DeviceWishes {
         }
     }
 
-    /// Those that count at `now_ns`, ordered by tool.
+    /// Returns the requests that count at `now_ns`, ordered by tool.
     pub fn now(&self, now_ns: u64) -> Vec<WishedPosition> {
         let mut wishes = self.0.lock();
         let age = |said_ns: u64| now_ns.saturating_sub(said_ns);

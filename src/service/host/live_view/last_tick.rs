@@ -1,8 +1,8 @@
-//! What a haptic loop answered last, for those who watch.
+//! The last answer of a haptic loop, for its watchers.
 //!
-//! A watcher asks, and the next tick writes its answer down: between two frames of all watchers together a tick does no
-//! more than to look whether somebody has asked. What it writes into has its room from the beginning, and is handed over
-//! by one exchange (`servo::newest`).
+//! A watcher asks, and the next tick records its answer: between two frames of all watchers together, a tick only
+//! checks whether somebody has asked. The record is allocated in advance and handed over by one exchange
+//! (`servo::newest`).
 
 use std::sync::{
     Arc,
@@ -22,16 +22,16 @@ use crate::{
     servo::newest::{NewestGiver, NewestTaker, newest},
 };
 
-/// Contacts, and forces, of one record: more cannot be told apart in a picture.
+/// Maximum contacts, and maximum forces, of one record: more cannot be told apart in a picture.
 const RECORDED_MAX: usize = 128;
-/// What all records of a loop take: three that are handed over, and the watchers' own.
+/// Bytes of all records of a loop: three that are handed over, and the watchers' own.
 pub const SHOWN_BYTES: u64 =
     (4 * RECORDED_MAX * (size_of::<ContactRecord>() + size_of::<ForceRecord>())) as u64;
 
-/// The side of those who watch.
+/// Reading side, for the watchers.
 pub struct LastTick {
     asked: Arc<AtomicBool>,
-    // Of the watchers among themselves: no tick locks it.
+    // Shared among the watchers: no tick locks it.
     taken: Mutex<TakenTick>,
 }
 
@@ -40,113 +40,113 @@ struct TakenTick {
     last: TickRecord,
 }
 
-/// The side of the loop.
+/// Writing side, for the loop.
 pub struct TickShower {
     asked: Arc<AtomicBool>,
     giver: NewestGiver<TickRecord>,
 }
 
-/// A tick and its answer, as far as they can be seen.
+/// The visible part of a tick and its answer.
 #[derive(Debug)]
 pub struct TickRecord {
-    /// Of the tick; 0: there was none yet.
+    /// Sequence number of the tick; 0 before the first tick.
     pub sequence: u64,
-    /// When it was answered: nanoseconds of the process's clock.
+    /// Time of the answer, nanoseconds of the process's clock.
     pub at_ns: u64,
-    /// In the engine.
+    /// Time in the engine, nanoseconds.
     pub compute_ns: u64,
     /// Conditions of the answer.
     pub flags: Flags,
-    /// One for each tool.
+    /// Records of the tools.
     pub tools: Vec<ToolRecord>,
-    /// One for each link of each tool, in the same order.
+    /// Records of the links of each tool, in the same order.
     pub links: Vec<LinkRecord>,
-    /// Deepest first in each link.
+    /// Contacts, deepest first in each link.
     pub contacts: Vec<ContactRecord>,
-    /// All contacts, those left out included.
+    /// Number of all contacts, including those left out.
     pub contacts_total: usize,
-    /// Of tissues on proxies.
+    /// Forces of tissues on proxies.
     pub forces: Vec<ForceRecord>,
 }
 
-/// Where a tool is.
+/// Pose, rendered force and distance of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolRecord {
-    /// Which.
+    /// Tool id.
     pub tool: ToolId,
-    /// Links of it.
+    /// Number of links of the tool.
     pub n_links: usize,
     /// Scene frame from tool frame, as the client sent it.
     pub scene_from_device: Pose,
-    /// How it is rendered, if it is.
+    /// Rendered force, if the tool is rendered.
     pub felt: Option<FeltRecord>,
-    /// The least distance of its links, metres, negative inside.
+    /// Smallest signed distance of the tool's links, metres, negative inside.
     pub signed_distance_m: f64,
-    /// That is a lower bound only.
+    /// True if `signed_distance_m` is only a lower bound.
     pub is_lower_bound: bool,
 }
 
-/// What the hand is sent.
+/// Force and torque sent to the hand.
 #[derive(Clone, Copy, Debug)]
 pub struct FeltRecord {
-    /// Newtons.
+    /// Force, newtons.
     pub force_n: DVec3,
-    /// About the hold point, newton metres.
+    /// Torque about the hold point, newton metres.
     pub torque_nm: DVec3,
-    /// How the proxy stands.
+    /// State of the proxy.
     pub state: RenderState,
-    /// Cap or rate changed what is sent.
+    /// True if a cap or rate limit changed the force that is sent.
     pub limited: bool,
 }
 
-/// Where a link is, scene frame from link frame.
+/// Poses of a link, scene frame from link frame.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkRecord {
-    /// As the client sent it.
+    /// Pose that the client sent.
     pub at_device: Pose,
-    /// As the tissues see it.
+    /// Pose that the tissues see.
     pub seen: Pose,
 }
 
 /// A contact.
 #[derive(Clone, Copy, Debug)]
 pub struct ContactRecord {
-    /// With which tissue.
+    /// Tissue of the contact.
     pub tissue: TissueId,
-    /// On it, scene frame, metres.
+    /// Point on the tissue, scene frame, metres.
     pub position: DVec3,
-    /// Unit, from tissue to tool.
+    /// Unit normal, from tissue to tool.
     pub normal: DVec3,
-    /// Metres, negative inside.
+    /// Signed distance, metres, negative inside.
     pub signed_distance_m: f64,
 }
 
 /// A force of a tissue on a proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct ForceRecord {
-    /// On the tissue, scene frame, metres.
+    /// Point on the tissue, scene frame, metres.
     pub position: DVec3,
-    /// Newtons.
+    /// Force, newtons.
     pub force_n: DVec3,
 }
 
 /// A tick that was just answered.
 pub struct AnsweredTick<'a> {
-    /// Of the tick.
+    /// Sequence number of the tick.
     pub sequence: u64,
-    /// When it was answered: nanoseconds of the process's clock.
+    /// Time of the answer, nanoseconds of the process's clock.
     pub at_ns: u64,
-    /// In the engine.
+    /// Time in the engine, nanoseconds.
     pub compute_ns: u64,
     /// The session's tools, in any order.
     pub tools: &'a [Arc<Tool>],
-    /// As the client sent them.
+    /// Poses that the client sent.
     pub poses: &'a [ToolPose],
-    /// With its last answer.
+    /// Session with its last answer.
     pub session: &'a RenderedSession,
 }
 
-/// Both sides, of a loop with these tools.
+/// Creates both sides for a loop with these tools.
 pub fn last_tick(tools: &[Arc<Tool>]) -> (TickShower, LastTick) {
     let first = TickRecord::with_room(tools.len(), tools.iter().map(|t| t.links.len()).sum());
     let (giver, newest) = newest(&first);
@@ -156,7 +156,7 @@ pub fn last_tick(tools: &[Arc<Tool>]) -> (TickShower, LastTick) {
 }
 
 impl TickShower {
-    /// Writes a tick down, where somebody has asked for it since the last one was. Allocates nothing.
+    /// Records a tick if a watcher has asked since the last record. Allocates nothing.
     pub fn show(&mut self, tick: &AnsweredTick) {
         if self.asked.load(Relaxed) {
             self.asked.store(false, Relaxed);
@@ -166,12 +166,12 @@ impl TickShower {
 }
 
 impl LastTick {
-    /// The next tick is written down.
+    /// Requests a record of the next tick.
     pub fn ask(&self) {
         self.asked.store(true, Relaxed);
     }
 
-    /// Shows the newest tick that was written down.
+    /// Passes the newest record to `read`.
     pub fn read<R>(&self, read: impl FnOnce(&TickRecord) -> R) -> R {
         let TakenTick { newest, last } = &mut *self.taken.lock();
         newest.take(|record| last.clone_from(record));
@@ -180,7 +180,7 @@ impl LastTick {
 }
 
 impl Clone for TickRecord {
-    /// With the same room: vectors alone would have none.
+    /// Keeps the capacity, which cloned vectors alone would lose.
     fn clone(&self) -> TickRecord {
         let mut to = TickRecord::with_room(self.tools.capacity(), self.links.capacity());
         let TickRecord { sequence, at_ns, compute_ns, flags, contacts_total, .. } = *self;
@@ -299,7 +299,7 @@ mod tests {
         time_left::TimeLeft,
     };
 
-    /// A ball is pressed into a slab, and a viewer asks for every tick: none allocates for it.
+    /// A ball is pressed into a slab, and a viewer asks for every tick: no tick allocates for the viewer.
     #[test]
     fn a_tick_that_is_shown_allocates_nothing() {
         let loaded = |mesh| load(mesh, &LoadOptions::default()).expect("a mesh");

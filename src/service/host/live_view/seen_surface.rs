@@ -1,40 +1,40 @@
-//! What a viewer has of a surface, and what it lacks of a newer one.
+//! A viewer's copy of a surface, and its difference from a newer surface.
 //!
-//! A copy of its own, compared whole: a viewer that skipped a hundred revisions, a dent or an organ that moved as a whole
-//! cost the same few tens of microseconds, and no revision is held for it.
+//! The copy is compared as a whole: a viewer that skipped a hundred revisions, a dent, and an organ that moved as a
+//! whole cost the same few tens of microseconds, and no revision is held for the viewer.
 
 use glam::Vec3;
 
 use crate::geometry::{TriangleId, TriangleMesh};
 
-/// Beyond this share of the vertices all are sent: an id and a position are a third more than a position.
+/// Share of moved vertices above which all are sent: an id and a position are a third larger than a position.
 const MOVED_SHARE_MAX: f64 = 0.75;
 
-/// Positions by vertex and corners by triangle id.
+/// Positions by vertex, and corners by triangle id.
 #[derive(Debug, Default)]
 pub struct SeenSurface {
     positions: Vec<Vec3>,
-    /// Of a triangle that is removed: three times vertex 0.
+    /// Corners by triangle id; three times vertex 0 if the triangle is removed.
     corners: Vec<[u32; 3]>,
 }
 
-/// What changed of a surface.
+/// Changes of a surface.
 #[derive(Debug, Default, PartialEq)]
 pub struct SurfaceChange {
     /// Vertices that moved or are new, ascending.
     pub moved: MovedVertices,
-    /// Triangles that are new.
+    /// New triangles.
     pub added: std::ops::Range<usize>,
-    /// Triangles that are gone, ascending.
+    /// Removed triangles, ascending.
     pub removed: Vec<u32>,
 }
 
-/// Which vertices moved.
+/// Vertices that moved.
 #[derive(Debug, PartialEq)]
 pub enum MovedVertices {
-    /// These, ascending.
+    /// Moved vertices, ascending.
     Some(Vec<u32>),
-    /// So many that all are taken to.
+    /// Most vertices moved: all are taken as moved.
     All,
 }
 
@@ -45,7 +45,7 @@ impl Default for MovedVertices {
 }
 
 impl SeenSurface {
-    /// Becomes as `mesh` is, and tells what changed by that. O(vertices), and where `is_cut` O(triangles).
+    /// Updates the copy to `mesh`, and returns the changes. O(vertices), and O(triangles) if `is_cut`.
     pub fn take(&mut self, mesh: &TriangleMesh, is_cut: bool) -> SurfaceChange {
         let positions = mesh.positions();
         let n_before = self.positions.len();
@@ -79,12 +79,12 @@ impl SeenSurface {
         SurfaceChange { moved, added, removed }
     }
 
-    /// By vertex, metres.
+    /// Positions by vertex, metres.
     pub fn positions(&self) -> &[Vec3] {
         &self.positions
     }
 
-    /// Three vertices by triangle id, three equal ones where there is no triangle.
+    /// Three vertices by triangle id; three equal vertices if there is no triangle.
     pub fn corners(&self) -> &[[u32; 3]] {
         &self.corners
     }

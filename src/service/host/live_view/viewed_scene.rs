@@ -1,4 +1,4 @@
-//! What a live view has of a scene, and the pieces that it lacks of the scene as it is.
+//! The part of a scene that a live view has, and the pieces that it lacks of the current scene.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,90 +10,90 @@ use std::{
 use super::seen_surface::{MovedVertices, SeenSurface, SurfaceChange};
 use crate::scene::{Scene, Tissue, TissueId, Tool, ToolId};
 
-/// Vertices or triangles of one piece: 256 KiB at most, well below a message's limit.
+/// Maximum vertices or triangles of one piece: 256 KiB at most, well below the message limit.
 const PIECE: usize = 16_384;
 
-/// What a viewer has of a scene.
+/// The part of a scene that a viewer has.
 pub struct ViewedScene {
-    /// Which.
+    /// Viewed scene.
     pub scene: Arc<Scene>,
     tissues: BTreeMap<TissueId, ViewedTissue>,
     tools: BTreeSet<ToolId>,
 }
 
-/// What a viewer has of a tissue.
+/// The part of a tissue that a viewer has.
 #[derive(Default)]
 struct ViewedTissue {
     surface: SeenSurface,
-    /// Deformations and cuts that it has; `None`: it has nothing yet.
+    /// Geometry and topology revisions that the viewer has; `None` if it has nothing yet.
     revisions: Option<(u64, u64)>,
 }
 
-/// Something that a viewer lacks.
+/// A piece that a viewer lacks.
 pub enum ViewPiece {
-    /// Of a tissue.
+    /// Piece of a tissue.
     Tissue {
-        /// Which.
+        /// Tissue of the piece.
         tissue: Arc<Tissue>,
-        /// Deformations, with all pieces of the frame.
+        /// Geometry revision, reached with all pieces of the frame.
         geometry_revision: u64,
-        /// Cuts, the same.
+        /// Topology revision, reached with all pieces of the frame.
         topology_revision: u64,
-        /// Since that revision was published.
+        /// Time since that revision was published, nanoseconds.
         age_ns: u64,
-        /// What.
+        /// Piece of the tissue's surface.
         piece: SurfacePiece,
     },
-    /// Of a link.
+    /// Piece of a link.
     Link {
-        /// Whose.
+        /// Tool of the link.
         tool: Arc<Tool>,
-        /// Counted from 0 in the tool.
+        /// Index of the link in the tool, from 0.
         link: usize,
-        /// What.
+        /// Piece of the link's surface.
         piece: SurfacePiece,
     },
 }
 
-/// A piece of a surface: numbers into its arrays, which are read when the piece is sent.
+/// A piece of a surface: indices into its arrays, which are read when the piece is sent.
 pub struct SurfacePiece {
-    /// The first of a surface that the viewer does not have.
+    /// True for the first piece of a surface that the viewer does not have.
     pub is_new: bool,
-    /// What it holds.
+    /// Content of the piece.
     pub part: SurfacePart,
 }
 
-/// What a piece of a surface holds.
+/// Content of a piece of a surface.
 pub enum SurfacePart {
-    /// Positions of these vertices.
+    /// Positions of a range of vertices.
     Vertices(Range<usize>),
-    /// Positions of these vertices, by number.
+    /// Positions of these vertices, by index.
     Moved(Vec<u32>),
-    /// Corners of these triangles.
+    /// Corners of a range of triangles.
     Triangles(Range<usize>),
-    /// Triangles that are gone.
+    /// Removed triangles.
     Removed(Vec<u32>),
 }
 
 impl ViewedScene {
-    /// The viewer has nothing of it yet.
+    /// Creates the view of a viewer that has nothing of the scene yet.
     pub fn of(scene: Arc<Scene>) -> ViewedScene {
         let (tissues, tools) = Default::default();
         ViewedScene { scene, tissues, tools }
     }
 
-    /// What its copies take of memory, bytes, once it has all that the scene has now.
+    /// Memory of the copies, bytes, once the viewer has all of the current scene.
     pub fn bytes_expected(&self) -> u64 {
         let bytes = |tissue: &Arc<Tissue>| {
             let now = tissue.current();
             let mesh = now.surface.mesh();
-            // A position, and the corners of a triangle; both lists may have grown by doubling.
+            // A position, and the corners of a triangle, take 12 bytes each; both lists may have grown by doubling.
             2 * 12 * (mesh.positions().len() as u64 + u64::from(mesh.triangle_id_end()))
         };
         self.scene.tissues().iter().map(bytes).sum()
     }
 
-    /// Surfaces that are new or have changed by `now_ns`, in pieces. From then on the viewer is taken to have them.
+    /// Returns surfaces that are new or have changed by `now_ns`, in pieces. The viewer is then assumed to have them.
     pub fn take_tissues(&mut self, now_ns: u64) -> Vec<ViewPiece> {
         let tissues = self.scene.tissues();
         self.tissues.retain(|id, _| tissues.iter().any(|t| t.id() == *id));
@@ -104,7 +104,7 @@ impl ViewedScene {
         pieces.collect()
     }
 
-    /// Tools that are new.
+    /// Returns the pieces of new tools.
     pub fn take_tools(&mut self) -> Vec<ViewPiece> {
         let tools = self.scene.tools();
         self.tools.retain(|id| tools.iter().any(|t| t.id == *id));
@@ -120,7 +120,7 @@ impl ViewedScene {
         pieces
     }
 
-    /// A tissue as the viewer has it once all pieces have come; `None` when it is gone.
+    /// Returns a tissue as the viewer has it after all pieces; `None` if the tissue is gone.
     pub fn tissue(&self, id: TissueId) -> Option<&SeenSurface> {
         self.tissues.get(&id).map(|viewed| &viewed.surface)
     }
@@ -128,7 +128,7 @@ impl ViewedScene {
 
 impl ViewedTissue {
     fn take(&mut self, tissue: &Arc<Tissue>, now_ns: u64) -> Vec<ViewPiece> {
-        // Let go at the end of this function: the writer wants it back as its spare.
+        // Released at the end of this function: the writer needs it back as its spare.
         let now = tissue.current();
         let revisions = (now.geometry_revision, now.topology_revision);
         let before = self.revisions.replace(revisions);
@@ -146,7 +146,7 @@ impl ViewedTissue {
             piece,
         };
         let mut parts = changed(change, mesh.positions().len()).peekable();
-        // It moved there and back since the last frame: its revision is told all the same.
+        // Vertices moved there and back since the last frame: the revision is sent nevertheless.
         let same = parts.peek().is_none().then(|| SurfacePart::Moved(Vec::new()));
         numbered(before.is_none(), same.into_iter().chain(parts)).map(piece).collect()
     }
@@ -164,7 +164,7 @@ fn whole(n_vertices: usize, n_triangles: usize) -> impl Iterator<Item = SurfaceP
     vertices.chain(pieces(0..n_triangles).map(SurfacePart::Triangles))
 }
 
-/// Vertices before the triangles that name them.
+/// Puts vertices before the triangles that name them.
 fn changed(change: SurfaceChange, n_vertices: usize) -> impl Iterator<Item = SurfacePart> {
     let (all, some) = match change.moved {
         MovedVertices::All => (0..n_vertices, Vec::new()),

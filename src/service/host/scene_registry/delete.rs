@@ -1,4 +1,4 @@
-//! Takes scenes away for good.
+//! Deletes scenes for good.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::service::{
 };
 
 impl SceneRegistry {
-    /// Takes a scene away, its files too; streams that use it see that at their next message. Waits for the disk.
+    /// Deletes a scene and its files; streams of the scene see the deletion at their next message. Waits for the disk.
     pub fn delete(&self, id: &str, caller: &Caller) -> Result<(), SceneRegistryError> {
         loop {
             let host = match self.find(id) {
-                // Nobody knows any more whose it is.
+                // The owner of an unreadable scene is unknown.
                 Err(SceneRegistryError::Unreadable { .. }) if caller.may_change(None) => {
                     return self.delete_unreadable(id);
                 }
                 found => found?,
             };
             host.check_owner(caller)?;
-            // What is under way comes to its end, and nothing comes after.
+            // Changes under way complete, and none follows.
             let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
-            // In its turn: another may have been put in its place before, and has the files now.
+            // Checked within the turn: another scene may have replaced this one before, and has the files now.
             if self.is_registered(&host) {
                 return self.delete_in_turn(&host);
             }
@@ -38,7 +38,7 @@ impl SceneRegistry {
     fn delete_in_turn(&self, host: &Arc<SceneHost>) -> Result<(), SceneRegistryError> {
         let id = host.scene.id();
         let removed = host.journal.as_ref().map_or(Ok(()), |journal| journal.remove());
-        // Of a shared one its lease says it: that is ended again, by whoever renews leases.
+        // A shared scene's lease records this outcome: the lease renewal ends the lease again.
         if let (Err(NotKept::Unknown(reason)), None) = (&removed, host.lease())
             && host.life.set_deleting()
         {
@@ -49,7 +49,7 @@ impl SceneRegistry {
         }
         removed?;
         let mut hosts = self.hosts.write();
-        // Else it was found deleted in the store, by a look that came in between.
+        // Otherwise a look in between found the scene deleted in the store.
         if is_host_of(&hosts, host) {
             hosts.remove(id);
         }
@@ -58,14 +58,14 @@ impl SceneRegistry {
         Ok(())
     }
 
-    /// Goes on to delete a scene of which the disk has not said whether it is gone; nothing of any other.
+    /// Continues to delete a scene if the disk has not reported whether it is gone; does nothing to any other scene.
     pub fn delete_again(&self, host: &Arc<SceneHost>) {
         if host.life.check_deleting(&host.scene).is_ok() {
             return;
         }
         let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
         if self.is_registered(host) {
-            // An error: it is refused as before, and this is called again.
+            // On an error the scene stays refused, and this is called again.
             let _ = self.delete_in_turn(host);
         }
     }

@@ -1,4 +1,4 @@
-//! Scenes that are made and deleted.
+//! Creation and deletion of scenes.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn deleted_scenes_are_gone_and_say_so() {
         .expect("a new scene");
 }
 
-/// It has found the scene and waits for its turn when another is put in its place.
+/// The deletion has found the scene and waits for its turn when another scene replaces it.
 #[test]
 fn a_scene_that_is_put_in_another_s_place_is_not_left_without_files() {
     let folder = std::env::temp_dir().join(format!("palpate-replaced-{}", std::process::id()));
@@ -54,6 +54,6 @@ fn a_scene_that_is_put_in_another_s_place_is_not_left_without_files() {
     });
     assert!(matches!(registry.get("s"), Err(SceneRegistryError::Unknown { .. })));
     assert_eq!(store.ids().expect("a list"), [""; 0]);
-    // An error: the registry has its lock open, whose name Windows keeps for as long.
+    // May fail: the registry has its lock file open, and Windows keeps its name until it is closed.
     let _ = std::fs::remove_dir_all(&folder);
 }

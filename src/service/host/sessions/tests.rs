@@ -5,7 +5,7 @@ use std::{sync::mpsc, thread};
 use super::*;
 use crate::service::host::scene_life::ServerLife;
 
-/// One without a loop, and the lease of its stream.
+/// Creates a session without a loop, and the lease of its stream.
 fn session(sessions: &Arc<SessionRegistry>) -> (Arc<SessionSlot>, SessionLease) {
     let slot = Arc::new(SessionSlot {
         token: Token::default(),
@@ -30,7 +30,7 @@ fn a_stream_that_ends_while_another_resumes_its_session_does_not_have_it_wait() 
     let sessions = Arc::new(SessionRegistry::new(&config::SessionSettings::default()));
     let (slot, lease) = session(&sessions);
     let (ended, is_ended) = mpsc::channel();
-    // As whoever resumes it.
+    // Takes the lock, as a stream that resumes the session does.
     let now = sessions.now.lock();
     let ends = thread::spawn(move || {
         drop(lease);

@@ -1,17 +1,17 @@
-//! Where two messages differ.
+//! Finds the first field in which two messages differ.
 
 use std::fmt::{self, Debug};
 
 use prost::Message;
 
-/// The first field in which what was replayed is not what was recorded.
+/// The first field in which the replayed message differs from the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// As `links[0].signed_distance_m`.
+    /// Path of the field, such as `links[0].signed_distance_m`.
     pub field: String,
-    /// Replayed.
+    /// Replayed value.
     pub got: String,
-    /// Recorded.
+    /// Recorded value.
     pub expected: String,
 }
 
@@ -22,12 +22,12 @@ impl fmt::Display for Difference {
     }
 }
 
-/// `None` when they are equal bit for bit, as they are sent.
+/// Returns the first difference; `None` if the encoded messages are equal bit for bit.
 pub fn difference<M: Message + Debug>(got: &M, expected: &M) -> Option<Difference> {
     (got.encode_to_vec() != expected.encode_to_vec()).then(|| first_in_text(got, expected))
 }
 
-/// By their text, which has each field in a line: messages have no other names of their fields at run time.
+/// Compares their text, which has a field per line: messages have no other field names at run time.
 fn first_in_text(got: &impl Debug, expected: &impl Debug) -> Difference {
     let (got, expected) = (format!("{got:#?}"), format!("{expected:#?}"));
     let (mut path, mut got, mut expected) = (FieldPath::default(), got.lines(), expected.lines());
@@ -46,13 +46,13 @@ fn first_in_text(got: &impl Debug, expected: &impl Debug) -> Difference {
     }
 }
 
-/// What is open in a text, from the outside in.
+/// Open fields in a text, from the outside in.
 #[derive(Default)]
 struct FieldPath(Vec<OpenField>);
 
 struct OpenField {
     name: String,
-    /// Entries so far, of a list.
+    /// Number of entries so far, if the field is a list.
     entries: Option<usize>,
 }
 
@@ -71,14 +71,14 @@ impl FieldPath {
         }
     }
 
-    /// An entry of the innermost list is over.
+    /// Counts an entry of the innermost list.
     fn count(&mut self) {
         if let Some(OpenField { entries: Some(n), .. }) = self.0.last_mut() {
             *n += 1;
         }
     }
 
-    /// Of a line within what is open.
+    /// Returns the path of a line within the open fields.
     fn of(&self, line: &str) -> String {
         let mut path = String::new();
         let own = line.trim().split_once(": ").map_or("", |(name, _)| name).to_owned();

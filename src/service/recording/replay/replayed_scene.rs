@@ -1,7 +1,7 @@
-//! A scene that a recording's changes are made to, as far as wanted.
+//! A scene to which a recording's changes are applied, as far as needed.
 //!
-//! Each loop is replayed against a scene of its own: a tick says which revision of each tissue it saw, and two loops that
-//! ran at the same time may have seen two tissues change in different orders.
+//! Each loop is replayed against its own scene: a tick names the revision of each tissue that it saw, and two
+//! simultaneous loops may have seen two tissues change in different orders.
 
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
@@ -20,23 +20,23 @@ use crate::{
     surface::Surface,
 };
 
-/// Changes of a tissue between two times that its writer is given to rest, as a server's has between any two.
+/// Changes of a tissue between two rests of its writer; a server's writer rests between any two.
 const CHANGES_A_REST: u64 = 32;
 
-/// Builds or knows the field of a link: its name, surface and options.
+/// Builds or looks up the field of a link, given its name, surface and options.
 pub type FieldOfLink<'a> = &'a (dyn Fn(&str, &Surface, &FieldOptions) -> Field + Sync);
 
-/// What happened to a scene, made ready once for all loops.
+/// Changes of a scene, prepared once for all loops.
 pub struct SceneHistory {
-    /// When the recording began, without tools.
+    /// The scene when the recording began, without tools.
     initial: SavedScene,
     published_ns: u64,
     limits: Limits,
-    /// All there ever were, by id.
+    /// All tools that ever existed, by id.
     tools: Vec<Arc<Tool>>,
-    /// Tissues that were added, by id, and when.
+    /// Tissues that were added, by id, and the time of each.
     tissues: Vec<(SavedTissue, u64)>,
-    /// Of all tissues, in the order in which they were made.
+    /// Changes of all tissues, in the order in which they were made.
     changes: Vec<TissueStep>,
 }
 
@@ -46,48 +46,48 @@ struct TissueStep {
     recorded: RecordedChange,
 }
 
-/// A scene on its way through its history.
+/// A scene at a point of its history.
 pub struct ReplayedScene<'a> {
-    /// As it is now.
+    /// The scene as it is now.
     pub scene: Arc<Scene>,
     history: &'a SceneHistory,
-    /// Tissues that were added, tools that are there.
+    /// Number of tissues added, and of tools present.
     n_tissues: usize,
     n_tools: usize,
-    /// The next change of each tissue: from which place among all changes on to look for it.
+    /// Position among all changes from which to look for the next change of each tissue.
     next: BTreeMap<TissueId, usize>,
     n_changes: u64,
 }
 
-/// Why a recording cannot be followed any farther.
+/// Reason why a recording cannot be followed any further.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    /// A change in it cannot be read.
+    /// A change cannot be read.
     #[error("change {at} cannot be read: {reason}")]
     Unreadable {
-        /// Counted from 0.
+        /// Index of the change, from 0.
         at: usize,
-        /// Why.
+        /// Cause.
         reason: String,
     },
-    /// The engine refuses what it had accepted.
+    /// The engine refuses a change that it had accepted.
     #[error("a change of tissue {tissue} was accepted and is refused now: {reason}")]
     Refused {
-        /// Which.
+        /// Tissue id.
         tissue: u32,
-        /// Why.
+        /// Cause.
         reason: String,
     },
-    /// Something that a tick saw is not in the recording: it breaks off before that.
+    /// The recording breaks off before something that a tick saw.
     #[error("{0}, which the recording does not have")]
     Missing(String),
 }
 
 impl SceneHistory {
-    /// Takes changes in. Builds the fields of all tools.
+    /// Takes in the changes, and builds the fields of all tools.
     ///
     /// # Errors
-    /// A change that is none.
+    /// Returns an error if a change is not valid.
     pub fn new(
         mut initial: SavedScene,
         published_ns: u64,
@@ -118,7 +118,7 @@ impl SceneHistory {
                     match change {
                         SceneChange::TissueAdded(tissue) => tissues.push((*tissue, recorded.at_ns)),
                         SceneChange::ToolAdded(saved) => tools.push(tool(*saved)),
-                        // Who saw what without it says so.
+                        // Removals: a tick that saw the scene without it says so.
                         _ => {}
                     }
                     continue;
@@ -136,7 +136,7 @@ impl SceneHistory {
         Ok(SceneHistory { initial, published_ns, limits, tools, tissues, changes })
     }
 
-    /// The scene as it was when the recording began.
+    /// Returns the scene as it was when the recording began.
     pub fn begin(&self) -> ReplayedScene<'_> {
         let scene = Scene::restored(
             self.initial.clone(),
@@ -151,16 +151,16 @@ impl SceneHistory {
         ReplayedScene { scene, history: self, n_tissues, n_tools, next, n_changes }
     }
 
-    /// Changes of surfaces.
+    /// Number of changes of surfaces.
     pub fn n_changes(&self) -> usize {
         self.changes.len()
     }
 
-    /// Makes all changes and compares each answer with that which was given. How many were equal, and the first that was
-    /// not.
+    /// Applies all changes and compares each answer with the recorded one. Returns the number of equal answers, and the
+    /// first difference.
     ///
     /// # Errors
-    /// When a change cannot be made.
+    /// Returns an error if a change cannot be applied.
     pub fn replay(&self) -> Result<(usize, Option<Difference>), HistoryError> {
         let mut scene = self.begin();
         for (at, change) in self.changes.iter().enumerate() {
@@ -178,7 +178,7 @@ impl ReplayedScene<'_> {
     /// Adds these tools.
     ///
     /// # Errors
-    /// When one is not in the recording.
+    /// Returns an error if a tool is not in the recording.
     pub fn add_tools(&mut self, ids: &[u32]) -> Result<(), HistoryError> {
         for id in ids {
             while self.scene.tool(ToolId(*id)).is_err() {
@@ -193,14 +193,14 @@ impl ReplayedScene<'_> {
 
     /// Removes these tools.
     pub fn remove_tools(&mut self, ids: &[u32]) {
-        // What is not there is gone already.
+        // A tool that is not in the scene is removed already.
         ids.iter().for_each(|id| drop(self.scene.remove_tool(ToolId(*id))));
     }
 
-    /// Becomes what a tick saw.
+    /// Advances the scene to the state that a tick saw.
     ///
     /// # Errors
-    /// When that is not in the recording, or cannot be made.
+    /// Returns an error if that state is not in the recording, or cannot be reached.
     pub fn advance(&mut self, seen: &[TissueState]) -> Result<(), HistoryError> {
         for state in seen {
             self.add_tissue(TissueId(state.tissue_id))?;
@@ -231,7 +231,7 @@ impl ReplayedScene<'_> {
         Ok((now.geometry_revision, now.topology_revision))
     }
 
-    /// Ids rise: whatever was added before it is added too.
+    /// Adds a tissue, and all added before it, as ids rise.
     fn add_tissue(&mut self, id: TissueId) -> Result<(), HistoryError> {
         while self.scene.tissue(id).is_err() {
             let missing = || HistoryError::Missing(format!("tissue {} was seen", id.0));
@@ -249,7 +249,7 @@ impl ReplayedScene<'_> {
         Ok(())
     }
 
-    /// Makes the next change of a tissue, and compares its answer with that which was given.
+    /// Applies the next change of a tissue, and compares its answer with the recorded one.
     fn step(&mut self, id: TissueId) -> Result<Option<Difference>, HistoryError> {
         let from = self.next.get(&id).copied().unwrap_or(0);
         let mut rest = self.history.changes.iter().enumerate().skip(from);

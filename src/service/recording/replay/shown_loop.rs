@@ -1,4 +1,4 @@
-//! A loop that is replayed, as those who watch see it.
+//! A replayed loop, shown to watchers.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     scene::{Scene, Tool, ToolId},
 };
 
-/// Its scene is one of the registry's, and the loop one of its streams, as long as this is there.
+/// While this exists, its scene is in the registry, and the loop is one of the registry's streams.
 pub struct ShownLoop {
     metrics: Arc<Metrics>,
     stream: Arc<StreamMetrics>,
@@ -26,10 +26,10 @@ pub struct ShownLoop {
 }
 
 impl ShownLoop {
-    /// Shows a scene, in the place of one of the same id, and a loop that began so.
+    /// Shows a scene, replacing one of the same id, and a loop that began with `start`.
     ///
     /// # Errors
-    /// When there is no thread for it, or a tool is unknown.
+    /// Returns an error if there is no thread for it, or a tool is unknown.
     pub fn begin(
         registry: &SceneRegistry,
         scene: &Arc<Scene>,
@@ -44,7 +44,7 @@ impl ShownLoop {
         Ok(ShownLoop { metrics, stream, shower, tools })
     }
 
-    /// Shows a tick that was answered. `times`: of the replay.
+    /// Shows a tick that was answered. `times` are those of the replay.
     pub fn show(&mut self, sequence: u64, times: &TickTimes, engine: &LoopEngine) {
         self.stream.ticks.note(times, self.metrics.objective);
         self.shower.show(&AnsweredTick {

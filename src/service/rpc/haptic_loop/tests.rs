@@ -56,7 +56,7 @@ async fn a_refused_tick_leaves_its_sequence_free() {
     assert_eq!(every, [(5, 0, field), (5, 0, None), (6, 0, None)]);
 }
 
-/// The server may hear of a reset before it has answered what came before.
+/// The server may see a reset before it has answered earlier messages.
 #[tokio::test]
 async fn the_session_of_a_loop_that_was_reset_waits_and_that_of_one_that_ended_is_over() {
     let (registry, _) = needle_and_sheet();
@@ -85,7 +85,7 @@ async fn the_session_of_a_loop_that_was_reset_waits_and_that_of_one_that_ended_i
     }
 }
 
-/// Start and end are on one side of a sheet, the coalesced pose on the other.
+/// The start and the end are on one side of a sheet, the coalesced pose on the other.
 #[tokio::test]
 async fn the_sweep_goes_through_a_coalesced_pose() {
     let ways = [(&[-0.05, 0.05, -0.05][..], true), (&[-0.05, -0.06, -0.05], false)];
@@ -166,7 +166,7 @@ async fn a_quarantined_scene_refuses_ticks_until_it_is_served_again() {
     assert_eq!(ask(&mut running, 3).refusal, None);
 }
 
-/// Its writer fails while the hand presses: answers have no model any more, and what is felt fades.
+/// The scene's writer fails while the hand presses: answers have no model any more, and the felt force fades.
 #[tokio::test]
 async fn a_force_fades_when_the_scene_is_quarantined_in_contact() {
     const DT_S: f64 = 1e-3;
@@ -197,7 +197,7 @@ async fn a_force_fades_when_the_scene_is_quarantined_in_contact() {
                 let failed: Result<(), _> = failed.map(|w: Written<()>| w.result);
                 failed.expect_err("it panicked");
             }
-            // Behind the recovery there is no writer.
+            // After the failed recovery there is no writer.
             let gone = host.writer.run(Arc::clone(&tissue), |_, _| ()).await;
             gone.map(|w| w.result).expect_err("not recovered");
         }
@@ -224,7 +224,7 @@ async fn a_force_fades_when_the_scene_is_quarantined_in_contact() {
     assert!(fading_s > FADE_S && last == 0.0, "{strongest} N, {last} N in the end");
 }
 
-/// Across x, 20 mm wide.
+/// A sheet across x, 20 mm wide.
 fn sheet() -> LoadedMesh {
     let corners = [[0.0, -1.0, -1.0], [0.0, 1.0, -1.0], [0.0, 1.0, 1.0], [0.0, -1.0, 1.0]];
     let positions = corners.map(|c| Vec3::from(c) * 0.01).to_vec();
@@ -239,7 +239,7 @@ fn tick(sequence: u64, x: f64) -> proto::Tick {
     proto::Tick { sequence, tools: vec![tool], ..Default::default() }
 }
 
-/// Sequence, coalesced and refused field of each answer to ticks that are all there at once.
+/// Returns sequence, coalesced and refused field of each answer to ticks that all arrive at once.
 async fn answers_to(
     mode: proto::TrackMode,
     ready: &[proto::Tick],

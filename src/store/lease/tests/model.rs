@@ -1,9 +1,9 @@
-//! Every order of every step of a few servers that share one scene: they claim, recover, write, acknowledge, answer and
-//! give up, not always told whether that is done, and time goes on between any two steps. A server that is stopped, or killed, is one whose next step comes late,
-//! or never: no step of its own is needed for that.
+//! Model check of every order of every step of a few servers that share one scene: they claim, recover, write,
+//! acknowledge, answer and release, without always learning whether a release succeeded, and time passes between any
+//! two steps. A stopped or killed server is one whose next step comes late or never: the model needs no step for that.
 //!
-//! What a server decides is decided by the code that the service runs (`SceneClaim::opening`, `LeaseTerm`, `SeenBeat`,
-//! `scenes::generations`). The store is a model: claims, signs of life, and the journals and snapshots of the scene
+//! The code of the service itself makes the servers' decisions (`SceneClaim::opening`, `LeaseTerm`, `SeenBeat`,
+//! `scenes::generations`). The store is a model: claims, heartbeats, and the journals and snapshots of the scene
 //! (`files`), which are listed, read, written and removed in steps of their own.
 
 mod files;
@@ -26,65 +26,65 @@ use crate::store::{
     scenes::generations::first_generation,
 };
 
-/// Nanoseconds; its eighth is the margin.
+/// Lease term in nanoseconds; an eighth of it is the margin.
 const TERM: u64 = 8;
 
-/// How large the world is that is explored.
+/// Bounds of the explored state space.
 #[derive(Clone, Copy)]
 struct Size {
     servers: usize,
     epochs: u8,
     until: u64,
-    /// Signs of life of one server.
+    /// Heartbeats of one server.
     beats: u64,
-    /// Changes that clients ask for, of all servers together.
+    /// Changes that clients ask for, over all servers.
     edits: u8,
-    /// Claims that give the scene up and are not answered, of all servers together.
+    /// Unanswered claims that release the scene, over all servers.
     lost: u8,
-    /// Snapshots that owners write beside their changes, of all servers together.
+    /// Snapshots that owners write concurrently with their changes, over all servers.
     snapshots: u8,
-    /// Looks at the claims after a write that fail, of all servers together.
+    /// Failed looks at the claims after a write, over all servers.
     doubts: u8,
     clocks: Clocks,
-    /// From whom the second server claims: from anyone by an admin's call.
+    /// Owners from whom the second server claims; `Anyone` models an admin's call.
     from: ClaimFrom,
 }
 
-/// How the servers' clocks run.
+/// Rates of the servers' clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Clocks {
-    /// Every other one is slow by all that the margin is for.
+    /// Every other clock is slow by the full amount that the margin allows.
     Unequal,
-    /// That of the first owner stands, as in a virtual machine that is stopped. It answers for ever then, and what counts
-    /// is what it acknowledges.
+    /// The first owner's clock stands still, as in a stopped virtual machine. That owner answers for ever; only its
+    /// acknowledgements matter.
     FirstStands,
-    /// None is asked: whoever claims waits for nobody, whoever owns answers for ever, and each step of a take-over or a
-    /// snapshot comes on its own. What is acknowledged is safe however late any of them is.
+    /// Clocks are ignored: a claiming server does not wait, an owner answers for ever, and each step of a take-over or
+    /// a snapshot comes on its own. Acknowledged changes are safe however late any of the steps is.
     Ignored,
 }
 
-/// A rule that is left out, to see what it is for.
+/// A rule that is left out, to show its purpose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LeftOut {
     Nothing,
-    /// The look at the newest claim before a change is acknowledged: the owner asks its clock alone.
+    /// The look at the newest claim before a change is acknowledged: the owner relies on its clock alone.
     Fence,
-    /// The owner answers until the term is over, by its own clock.
+    /// The margin: the owner answers until the term is over, by its own clock.
     Margin,
-    /// The look at the owner's sign of life after the claim.
+    /// The look at the owner's heartbeat after the claim.
     SecondLook,
-    /// The look at the newest claim between taking a scene in and serving it.
+    /// The look at the newest claim between loading a scene and serving it.
     LastLook,
-    /// A journal and a snapshot of the new owner's own epoch: it goes on with the files that are there.
+    /// The new owner's journal and snapshot of its own epoch: the owner continues the existing files.
     OwnFiles,
-    /// The look at the newest claim between the look at the files and the first that is written, and that a folder with
-    /// files of a later owner refuses.
+    /// The look at the newest claim between the look at the files and the first write, and the refusal of a folder with
+    /// files of a later owner.
     LookBetween,
-    /// That a new owner reads anew where files went while it read.
+    /// The repeated read of a new owner if files disappeared during its read.
     ReadAgain,
-    /// That an owner answers no more when it is not known whether it has given the scene up.
+    /// The rule that an owner stops answering while the outcome of its release is unknown.
     QuietEnd,
-    /// That a server which is asked for a scene anew that it may have given up claims the next epoch.
+    /// The rule that a server claims the next epoch if it is asked again for a scene that it may have released.
     NextEpoch,
 }
 
@@ -95,72 +95,72 @@ struct Edit {
     epoch: u8,
 }
 
-/// What an owner has of the scene and its files.
+/// An owner's view of the scene and its files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Owned {
     epoch: u8,
-    /// All that it serves.
+    /// State that it serves.
     state: Vec<Edit>,
-    /// The greatest generation.
+    /// Greatest generation.
     greatest: u64,
-    /// The journal of that generation goes on.
+    /// The journal of that generation is still open.
     is_open: bool,
 }
 
-/// How far a change has come, or a snapshot.
+/// Progress of a change or a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
-    /// The newest claim was its owner's before it is written.
+    /// The newest claim belonged to the owner before the write.
     Checked,
-    /// The journal is there that begins after a snapshot.
+    /// The journal that follows a snapshot has begun.
     Begun,
-    /// On the disk.
+    /// Written to the disk.
     Written,
     /// Files before this generation are needless, and not removed yet.
     Needless(u64),
 }
 
-/// Something under way, with the owner's files as they were when it began.
+/// A change or snapshot in progress, with the owner's files as they were at its begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Under {
     stage: Stage,
-    /// `None`: a snapshot.
+    /// The change; `None`: a snapshot.
     edit: Option<Edit>,
     of: Owned,
 }
 
-/// How far a server has come that takes the scene.
+/// Progress of a server that takes the scene.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Taking {
-    /// Who had the scene is to be looked at once more.
+    /// Claimed from this server, whose heartbeat is to be looked at once more.
     Claimed(usize),
-    /// By its clock.
+    /// Waits until this time of its clock.
     Waits(u64),
     Listed(Listed),
     Read(Found),
-    /// Its claim was the newest when it had read.
+    /// The claim was the newest after the read.
     Checked(Found),
-    /// It has a journal.
+    /// The journal has begun.
     Begun(Owned),
-    /// It has a snapshot too.
+    /// The snapshot has been written too.
     Kept(Owned),
     Needless(Owned, u64),
-    /// It looks at its claim once more before it serves.
+    /// The server looks at its claim once more before it serves.
     Recovered(Owned),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Server {
     beats: u64,
-    /// Its clock before the sign of life, after which it has not looked at its claim yet.
+    /// Its clock before the heartbeat; it has not looked at its claim since.
     renewing_from: Option<u64>,
     answers_until: u64,
-    /// By server: what it has seen of it.
+    /// Last seen heartbeats, by server.
     seen: Vec<Option<SeenBeat>>,
     claimed: Option<u8>,
     taking: Option<Taking>,
     serves: Option<Owned>,
-    /// The claim that gives the scene up after that of this epoch was not answered.
+    /// Epoch of the claim whose release was not answered.
     open_end: Option<u8>,
     change: Option<Under>,
     snapshot: Option<Under>,
@@ -173,11 +173,11 @@ struct World {
     /// The newest claim: its epoch, and its server or none.
     epoch: u8,
     owner: Option<usize>,
-    /// A claim that gives the scene up was put, with the next epoch, and may still come.
+    /// A claim that releases the scene was sent, with the next epoch, and may still arrive.
     is_end_late: bool,
     lost: u8,
     files: Files,
-    /// With the place in the scene that the client was told.
+    /// Acknowledged changes, with the index in the scene that the client received.
     acknowledged: Vec<(usize, Edit)>,
     edits: u8,
     snapshots: u8,
@@ -187,7 +187,7 @@ struct World {
 
 struct Explored {
     worlds: usize,
-    /// Acknowledged in at least one of them, at most.
+    /// Maximum number of acknowledged changes over all worlds.
     acknowledged: usize,
     violation: Option<String>,
 }
@@ -220,7 +220,7 @@ fn explore(size: Size, left_out: LeftOut) -> Explored {
     Explored { worlds: known.len(), acknowledged, violation: None }
 }
 
-/// Of 128 bits, so that no two worlds of some millions have the same.
+/// Digest of 128 bits, so that some millions of worlds have no collision.
 fn digest(world: &World) -> u128 {
     let half = |salt: u64| {
         let mut hasher = DefaultHasher::new();
@@ -253,7 +253,7 @@ fn term() -> LeaseTerm {
 }
 
 impl Server {
-    /// What it knew of its lease is of no use any more: worlds that differ in that alone are one.
+    /// Forgets its lease state, which is of no use any more: worlds that differ in that alone are equal.
     fn lose(&mut self) {
         (self.claimed, self.taking, self.serves) = (None, None, None);
         (self.answers_until, self.renewing_from) = (0, None);
@@ -265,7 +265,7 @@ impl Server {
 }
 
 impl World {
-    /// The first server owns the scene.
+    /// Creates a world in which the first server owns the scene.
     fn new(size: Size) -> World {
         let other = || Server { seen: vec![None; size.servers], ..Server::default() };
         let mut servers: Vec<Server> = (0..size.servers).map(|_| other()).collect();
@@ -316,7 +316,7 @@ impl World {
         (answering.len() > 1).then(|| format!("servers {answering:?} answer in {self:?}"))
     }
 
-    /// What a server would find that came now, with all others gone, against what was acknowledged.
+    /// Compares the acknowledged changes with a read of the files now, with all servers gone.
     fn lost_change(&self) -> Option<String> {
         let found = self.files.read_all();
         self.missing_in(&found.state).map(|lost| format!("{lost:?} is not in {found:?}"))
@@ -326,7 +326,7 @@ impl World {
         self.acknowledged.iter().find(|(at, edit)| state.get(*at) != Some(edit)).copied()
     }
 
-    /// All worlds that are one step on.
+    /// Returns all worlds that are one step ahead.
     fn steps(&self, size: Size, left_out: LeftOut) -> Vec<Result<World, String>> {
         let mut next = Vec::new();
         if self.time < size.until {
@@ -355,24 +355,24 @@ impl World {
         next
     }
 
-    /// The next epoch's. What was to have that epoch and is still on its way comes to nothing.
+    /// Writes the claim of the next epoch. A pending claim of that epoch becomes void.
     fn put_claim(&mut self, owner: Option<usize>) {
         (self.epoch, self.owner, self.is_end_late) = (self.epoch + 1, owner, false);
     }
 
-    /// Writes a sign of life, or looks at its claim after that.
+    /// Writes a heartbeat, or looks at the claim after it.
     fn renew(&self, n: usize, size: Size, left_out: LeftOut) -> Option<World> {
         let mut next = self.clone();
         let is_newest = self.is_newest(n);
         let own = &mut next.servers[n];
-        // A scene that it is still taking in is not among those that it looks at.
+        // A server does not look at the claim of a scene that it is still loading.
         let is_looked_at = own.is_recovered() || own.serves.is_some();
         if self.clocks == Clocks::Ignored {
             own.lose();
             return (is_looked_at && !is_newest).then_some(next);
         }
         match own.renewing_from.take() {
-            // The signs of one that owns nothing are nobody's concern.
+            // Heartbeats of a server that owns nothing do not matter.
             None if own.beats < size.beats && own.claimed.is_some() => {
                 own.beats += 1;
                 own.renewing_from = Some(self.now(n));
@@ -391,9 +391,9 @@ impl World {
         Some(next)
     }
 
-    /// At the owner's sign of life.
+    /// Looks at the owner's heartbeat.
     fn look(&self, n: usize) -> Option<World> {
-        // What an owner has seen of others matters when it has lost the scene, and a term later at the soonest.
+        // An owner's observations of others matter only once it has lost the scene, and a term later at the soonest.
         let other = self.owner.filter(|_| self.servers[n].claimed.is_none())?;
         if self.clocks == Clocks::Ignored {
             return None;
@@ -410,7 +410,7 @@ impl World {
         *seen
     }
 
-    /// Claims the scene, and looks once more at who had it.
+    /// Claims the scene, and looks once more at the previous owner.
     fn take(&self, n: usize, from: ClaimFrom, size: Size, left_out: LeftOut) -> Option<World> {
         let own = &self.servers[n];
         if own.claimed.is_some() || self.epoch == size.epochs {
@@ -429,7 +429,7 @@ impl World {
                 let looks_at = before.filter(|_| waits).map(|s| Taking::Claimed(number(&s)));
                 own.taking = looks_at.or(Some(Taking::Waits(0)));
             }
-            // What it was handed, and did not recover before it was stopped.
+            // A scene that was handed to it, and that it did not recover before it was stopped.
             Opening::Own { epoch } => {
                 let is_open = own.open_end == Some(epoch as u8) && left_out != LeftOut::NextEpoch;
                 let epoch = epoch + u64::from(is_open);
@@ -445,7 +445,8 @@ impl World {
         Some(next)
     }
 
-    /// In good order: it answers no more, and then says so. To nobody or, where no clock is asked, to each other server.
+    /// Releases the scene cleanly: the server stops answering, and then says so. Releases to nobody or, if clocks are
+    /// ignored, to each other server.
     fn give_up(&self, n: usize, size: Size) -> Vec<World> {
         let own = &self.servers[n];
         let may = own.serves.is_some() && own.change.is_none() && self.is_newest(n);
@@ -463,8 +464,8 @@ impl World {
         given.collect()
     }
 
-    /// As [`World::give_up`], but the claim is not there yet, or never comes, and nothing is known of it. Also of a scene
-    /// that it could not take in to the end, and forgets.
+    /// As [`World::give_up`], but the claim arrives later or never, and the server does not know. Also of a scene that
+    /// it could not load completely, and forgets.
     fn lose_end(&self, n: usize, size: Size, left_out: LeftOut) -> Option<World> {
         let own = &self.servers[n];
         let has_it = own.serves.is_some() || own.is_recovered();
@@ -483,7 +484,8 @@ impl World {
         Some(next)
     }
 
-    /// Puts the claim again whose fate is not known. Whether that is done, or another is there: the scene is not its own.
+    /// Writes the claim again whose outcome is unknown. Whether it succeeds or another claim exists: the scene is not
+    /// its own.
     fn end_again(&self, n: usize) -> Option<World> {
         let own = &self.servers[n];
         let is_quiet = own.serves.is_none() && !own.is_recovered();
@@ -499,7 +501,7 @@ impl World {
     }
 }
 
-/// Long enough for a lease to run out, and for signs of life and a change at any moment of that.
+/// Long enough for a lease to expire, with heartbeats and a change at any moment of that time.
 const TAKEN: Size = Size {
     servers: 2,
     epochs: 4,
@@ -512,17 +514,16 @@ const TAKEN: Size = Size {
     clocks: Clocks::Unequal,
     from: ClaimFrom::Silent,
 };
-/// Given up and taken again and again, with no need of time.
+/// Released and taken again and again, without time passing.
 const GIVEN: Size = Size { until: 0, edits: 2, ..TAKEN };
 const THREE: Size = Size { servers: 3, until: 8, beats: 1, ..TAKEN };
 const STANDING: Size = Size { clocks: Clocks::FirstStands, ..TAKEN };
-/// From an owner at work, which gives one more sign of life before or after the claim.
+/// Taken from a working owner, which sends one more heartbeat before or after the claim.
 const FORCED: Size = Size { from: ClaimFrom::Anyone, until: 8, ..TAKEN };
-/// One of the claims that give the scene up is not answered.
+/// As [`TAKEN`], with one unanswered claim that releases the scene.
 const LOST: Size = Size { lost: 1, ..TAKEN };
-/// Two take-overs after the first owner, each by any server, from whoever has the scene and at any moment: given up, handed
-/// over, forced, or as after the end of a lease. All orders of claim, list, read, check, write, removal and
-/// acknowledgement.
+/// Two take-overs after the first owner, each by any server, from any owner and at any moment: released, handed over,
+/// forced, or after an expired lease. All orders of claim, list, read, check, write, removal and acknowledgement.
 const FILES: Size = Size {
     servers: 3,
     epochs: 3,
@@ -532,9 +533,9 @@ const FILES: Size = Size {
     from: ClaimFrom::Anyone,
     ..TAKEN
 };
-/// The same with an owner's snapshot, and so with files that go.
+/// As [`FILES`], with an owner's snapshot, and so with files that are removed.
 const REMOVED: Size = Size { edits: 1, snapshots: 2, ..FILES };
-/// The same with a write after which the owner cannot look at its claim.
+/// As [`FILES`], with a write after which the owner cannot look at its claim.
 const DOUBTED: Size = Size { edits: 2, doubts: 1, ..FILES };
 
 #[test]
@@ -564,7 +565,7 @@ fn hold(sizes: &[(&str, Size)]) {
     }
 }
 
-/// Each rule is there for something: without it, an order of steps breaks what is promised.
+/// Each rule is needed: without it, some order of steps breaks a guarantee.
 #[test]
 fn without_any_of_its_rules_a_lease_is_broken() {
     let rules = [

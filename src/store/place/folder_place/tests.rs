@@ -1,4 +1,4 @@
-//! What is left when the disk fails between a change of a name and the moment from which it lasts.
+//! Tests of a disk that fails between a rename and the moment from which the new name is durable.
 
 use std::{fs, io, path::PathBuf, process, thread};
 
@@ -8,13 +8,13 @@ use crate::{
     store::place::{FileForm, FirstFile, PlaceEntry, StorePlace as _},
 };
 
-/// A folder of this test, removed at the end.
+/// Temporary folder, removed when the test ends.
 struct Root(PathBuf);
 
 impl Root {
     fn new(name: &str) -> Root {
         let folder = std::env::temp_dir().join(format!("palpate-place-{name}-{}", process::id()));
-        // Of a process before this one with the same number.
+        // Left by an earlier process with the same number.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a temporary folder");
         Root(folder)
@@ -27,7 +27,7 @@ impl Root {
 
 impl Drop for Root {
     fn drop(&mut self) {
-        // An error: it is gone already.
+        // Error ignored: the folder is gone already.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! A store that does not give what it has, for a moment: that is told, and never taken for damage.
+//! Tests of a store that temporarily fails to return its files: the failure is reported, and never taken for damage.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
@@ -11,14 +11,14 @@ use std::{
 use super::*;
 use crate::store::place::{Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace};
 
-/// A folder of which one question fails: the one before which so many others were asked.
+/// A folder of which one call fails: the one that follows a given number of calls.
 #[derive(Debug)]
 struct FailingPlace {
     folder: FolderPlace,
     failure: Arc<Failure>,
 }
 
-/// A file of one.
+/// A file of such a folder.
 struct FailingRead {
     of: PlaceFile,
     failure: Arc<Failure>,
@@ -26,9 +26,9 @@ struct FailingRead {
 
 #[derive(Debug)]
 struct Failure {
-    /// Questions until it comes; negative: it has.
+    /// Calls left before the failure; negative: it has happened.
     left: AtomicI64,
-    /// The system's number of the error.
+    /// Error number of the system.
     error: i32,
 }
 
@@ -112,7 +112,7 @@ impl StorePlace for FailingPlace {
     }
 }
 
-/// The scene of a folder whose question after `n` others fails, and whether it was asked so many.
+/// Reads the scene of a folder whose call after `n` others fails; also returns whether so many calls were made.
 fn read_failing(root: &Path, n: i64, error: i32) -> (Result<FoundScene, Unreadable>, bool) {
     let failure = Arc::new(Failure { left: AtomicI64::new(n), error });
     let folder = FolderPlace::new(root.to_owned(), "");
@@ -151,7 +151,7 @@ fn an_error_of_the_system_is_never_taken_for_damage() {
     assert_eq!(files(&root.join(ID)), before);
 }
 
-/// A call that a signal has broken off is made again, or told.
+/// A call that a signal interrupts is repeated, or reported.
 #[test]
 fn a_question_that_a_signal_interrupts_loses_nothing() {
     let place = place("interrupted");

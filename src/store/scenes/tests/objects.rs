@@ -1,4 +1,4 @@
-//! The same where each file is an object, and a journal a row of them.
+//! Tests of damage in an object store, with each file an object and each journal a row of objects.
 
 use std::{
     collections::BTreeSet,
@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// A store in memory, with the object store's promises.
+/// Store in memory, with the guarantees of an object store.
 struct Bucket(Arc<InMemory>);
 
 impl Bucket {
@@ -94,7 +94,7 @@ fn a_journal_is_a_row_of_objects_and_reads_as_the_file_would() {
         .into_iter()
         .map(|(at, _)| at.strip_prefix("or/scenes/liver/").expect("below").to_owned())
         .collect();
-    // A head and ten records, twice, six records, and two snapshots.
+    // Two journals with a head and ten records, one with a head and six records, and two snapshots.
     assert_eq!(names.len(), 11 + 11 + 7 + 2, "{names:?}");
     for name in ["1.snapshot", "2.snapshot", "1.journal/0000000000", "3.journal/0000000006"] {
         assert!(names.contains(name), "{name} among {names:?}");
@@ -126,10 +126,10 @@ fn an_object_that_is_missing_or_damaged_is_found_and_told() {
             match name.split_once('/').map_or((name, "0"), |(row, piece)| (row, piece)) {
                 // The older snapshot and its journal are not needed.
                 ("1.snapshot" | "1.journal", _) => assert_eq!((n, is_told), (END, false), "{case}"),
-                // That one is gone is not seen, and nothing is lost.
+                // A missing newest snapshot is not noticed, and nothing is lost.
                 ("2.snapshot", _) => assert_eq!((n, is_told), (END, harmed.is_some()), "{case}"),
                 ("2.journal", _) => assert!((NEWEST..LAST).contains(&n) && is_told, "{case}"),
-                // As after a kill: whoever was to put it did not.
+                // A killed writer did not put the object.
                 ("3.journal", "0000000006") if harmed.is_none() => {
                     assert_eq!((n, is_told), (END - 1, false), "{case}");
                 }
@@ -164,7 +164,7 @@ fn foreign_objects_are_left_alone_and_one_in_the_way_breaks_its_journal() {
     folder.keep_damaged(&folder.read().expect("whole"));
 }
 
-/// As on a folder: what an owner puts that was stopped while another took the scene over.
+/// Late writes, as in a folder, of an owner that was stopped while another took the scene over.
 #[test]
 fn what_a_stale_owner_puts_later_is_not_read() {
     let bucket = Bucket::new();

@@ -31,7 +31,7 @@ use crate::{
     plain::palpate_session_options,
 };
 
-/// In the engine, for one tick: as a server has it.
+/// Maximum time of a tick in the engine, equal to a server's default.
 const TICK_MAX: Duration = Duration::from_millis(5);
 
 /// A session, and its thread unless it is in lock-step.
@@ -43,18 +43,18 @@ pub(crate) struct LocalSession {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What answers ticks: one at a time.
+/// State that answers ticks, one at a time.
 struct Work {
     session: RenderedSession,
     feed: DeviceFeed,
     sequence: u64,
     pose: ToolPose,
     scene: Arc<LocalScene>,
-    /// In lock-step a tick takes what it needs, so that it answers the same on a slow machine.
+    /// A tick in lock-step has no time limit, so that a slow machine returns equal answers.
     is_lock_step: bool,
 }
 
-/// What C may look at between ticks.
+/// State that C reads between ticks.
 struct Seen {
     newest: Option<Snapshot>,
     answered: Instant,
@@ -108,12 +108,12 @@ impl LocalSession {
         let run = move || {
             let mut due = Instant::now();
             while !is_closed.load(Ordering::Relaxed) {
-                // Late ticks are not made up for: the newest pose stands for all.
+                // Late ticks are not made up for: the newest pose stands for all of them.
                 due = (due + period).max(Instant::now());
                 thread::sleep(due.saturating_duration_since(Instant::now()));
                 let mut work = work.lock();
                 let Some(at) = work.feed.pose() else { continue };
-                // In a scene that is deleted nothing is answered any more, and the force fades.
+                // In a deleted scene no tick is answered, and the force fades.
                 if work.scene.check().is_ok() {
                     note(&seen, work.tick(&at));
                 }
@@ -137,7 +137,7 @@ impl LocalSession {
         let answer = self.work.lock().tick(&at);
         let failed = answer.as_ref().err().map(|e| Failure::argument(e.clone()));
         note(&self.seen, answer);
-        // Told here, where it belongs to a pose: the session goes on.
+        // The error is returned here, with the pose that caused it: the session continues.
         self.seen.lock().failure = None;
         failed.map_or(Ok(()), Err)
     }
@@ -159,11 +159,11 @@ impl Drop for LocalSession {
     fn drop(&mut self) {
         self.is_closed.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A tick and a period at most.
+            // Waits for at most a tick and a period.
             let _ = thread.join();
             self.scene.n_running.fetch_sub(1, Ordering::Relaxed);
         } else {
-            // A host's time that stands would make tissue fast.
+            // A host's time that stands still would make tissue fast.
             self.scene.stepped_ns.store(super::NOT_STEPPED, Ordering::Relaxed);
         }
     }
@@ -179,7 +179,7 @@ fn note(seen: &Mutex<Seen>, answer: Result<Snapshot, String>) {
 }
 
 impl Work {
-    /// A panic costs this answer alone, as a server has it.
+    /// Answers a tick; a panic costs this answer only, as in a server.
     fn tick(&mut self, at: &DevicePose) -> Result<Snapshot, String> {
         catch_unwind(AssertUnwindSafe(|| self.answer(at))).unwrap_or_else(|_| {
             self.session = self.session.restarted();

@@ -16,7 +16,7 @@ use crate::{
 
 const LEASE: Duration = Duration::from_secs(60);
 
-/// A server at `address` that shares `folder`, and what it opens scenes by.
+/// Returns a server at `address` that shares `folder`, and its opener.
 fn server(folder: &Path, address: &str) -> (SceneRegistry, SceneOpener) {
     server_for(folder, address, LEASE)
 }
@@ -41,7 +41,7 @@ fn what_one_server_cannot_read_is_another_s_that_can() {
     let owner = made.lease().expect("shared").give_up(None).expect("nobody else's");
     first.forget(&made, owner);
 
-    // As a snapshot of a later version is to the first server: it cannot be read there.
+    // Simulates a snapshot of a later version, which the first server cannot read.
     let files =
         fs::read_dir(folder.join("scenes/s")).expect("a scene").map(|file| file.expect("one"));
     let is_snapshot = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == "snapshot");
@@ -63,7 +63,7 @@ fn what_one_server_cannot_read_is_another_s_that_can() {
     open(&second, &second_opener).expect("it can be read");
     second.served("s").expect("it is served");
     let is_named = |refused: &SceneRegistryError| refused.to_string().contains("second:1");
-    // Nobody has asked the first again before.
+    // Nobody has asked the first server again before.
     let deleted = first.delete("s", &Caller::ANYBODY).expect_err("it is another's");
     assert!(is_named(&deleted), "{deleted:?}");
     let elsewhere = open(&first, &first_opener).expect_err("it is another's");
@@ -77,20 +77,20 @@ fn what_one_server_cannot_read_is_another_s_that_can() {
             .new_owner()
             .is_ok_and(|o| o.is_none())
     );
-    // Once more nobody's: whoever is asked takes it.
+    // Nobody owns the scene again: a server that is asked takes it.
     let host = second.served("s").expect("it is served");
     let owner = host.lease().expect("shared").give_up(None).expect("its own");
     second.forget(&host, owner);
     open(&first, &first_opener).expect("it can be read");
     first.served("s").expect("it is served");
-    // An error: the registries have the folder open.
+    // May fail: the registries have the folder open.
     let _ = fs::remove_dir_all(&folder);
 }
 
-/// A folder with scenes whose only owner, `first:1`, has lost them from its memory: nobody has given them up.
+/// Creates a folder with scenes whose only owner, `first:1`, has lost them from its memory: nobody has given them up.
 fn lost(name: &str, ids: &[&str]) -> (PathBuf, SceneRegistry, SceneOpener) {
     let folder = std::env::temp_dir().join(format!("palpate-{name}-{}", std::process::id()));
-    // Of a process before this one with the same number.
+    // Left by an earlier process with the same number.
     let _ = fs::remove_dir_all(&folder);
     let (registry, opener) = server(&folder, "first:1");
     for id in ids {
@@ -128,7 +128,7 @@ fn a_scene_whose_files_are_away_is_never_deleted_and_is_there_when_they_are_back
     let (third, third_opener) = server(&folder, "third:1");
     third_opener.open(&third, "s", ClaimFrom::Silent).expect("it can be read");
     third.served("s").expect("it is served");
-    // An error: the registries have the folder open.
+    // May fail: the registries have the folder open.
     let _ = fs::remove_dir_all(&folder);
 }
 
@@ -150,11 +150,11 @@ fn a_scene_that_has_lost_its_files_is_refused_until_it_is_deleted() {
         first.delete(id, &Caller::ANYBODY).expect("it cannot be read");
         first.create_durable(id, &Caller::ANYBODY).expect("the id is free");
     }
-    // An error: the registry has the folder open.
+    // May fail: the registry has the folder open.
     let _ = fs::remove_dir_all(&folder);
 }
 
-/// Its claim is there, and it is stopped before it looks at the files; others have claimed the scene since.
+/// The server's claim is stored, and it is stopped before it reads the files; others have claimed the scene since.
 #[test]
 fn a_server_that_goes_on_after_others_have_claimed_writes_nothing_and_names_the_owner() {
     let (folder, first, first_opener) = lost("stale-taker", &["s"]);
@@ -177,7 +177,7 @@ fn a_server_that_goes_on_after_others_have_claimed_writes_nothing_and_names_the_
     assert!(refused.to_string().contains("first:1 since epoch 4"), "{refused}");
     assert_eq!(files(), before);
     first.served("s").expect("it goes on");
-    // An error: the registries have the folder open.
+    // May fail: the registries have the folder open.
     let _ = fs::remove_dir_all(&folder);
 }
 
@@ -188,13 +188,13 @@ fn an_id_is_free_again_whose_claimer_was_killed_before_it_had_made_the_scene() {
     let killed = ClaimHolder { server: "killed".to_owned(), address: "gone:1".to_owned() };
     let claim = SceneClaim { epoch: 1, state: ClaimState::Owned(killed) };
     assert!(opener.membership.put("s", &claim).expect("room"));
-    // Until its lease is over.
+    // Refused until the lease of the killed server is over.
     while let Err(refused) = opener.open(&registry, "s", ClaimFrom::Silent) {
         assert!(refused.to_string().contains("gone:1"), "{refused:?}");
     }
     let newest = opener.membership.newest("s").expect("claims").expect("one");
     assert_eq!(newest, SceneClaim { epoch: 3, state: ClaimState::Deleted });
     registry.create_durable("s", &Caller::ANYBODY).expect("the id is free");
-    // An error: the registry has the folder open.
+    // May fail: the registry has the folder open.
     let _ = fs::remove_dir_all(&folder);
 }

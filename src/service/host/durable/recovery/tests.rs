@@ -1,4 +1,4 @@
-//! Scenes that are in their files, and for which there is no room or no time.
+//! Scenes that are in their files, but for which there is no room or no time.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use crate::{
     store::scenes::scene_store::SceneStore,
 };
 
-/// Of one server, which is gone with it.
+/// State of one server, which is gone with it.
 struct Server {
     registry: Arc<SceneRegistry>,
     fields: Fields,
@@ -30,7 +30,7 @@ fn server(folder: &Path, memory_bytes: u64) -> Server {
     Server { registry, fields }
 }
 
-/// A folder with the scene "s".
+/// Creates a folder with the scene "s".
 fn kept(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("palpate-{name}-{}", std::process::id()));
     server(&folder, 0).registry.create_durable("s", &Caller::ANYBODY).expect("room");
@@ -51,7 +51,7 @@ fn a_scene_without_room_is_not_unreadable_and_is_there_for_who_has_room() {
     assert!(status.message().contains("its limit is 1"), "{status:?}");
     let unread = small.registry.unread();
     assert_eq!((unread.n_unreadable(), unread.n_not_loaded()), (0, 1));
-    // Nobody makes another in its place, and nobody deletes what nobody has read.
+    // Nobody creates another scene in its place, and nobody deletes a scene that nobody has read.
     let made = small.registry.create_durable("s", &Caller::ANYBODY);
     assert!(matches!(made, Err(SceneRegistryError::NotLoaded { .. })));
     let deleted = small.registry.delete("s", &Caller::ANYBODY);
@@ -61,7 +61,7 @@ fn a_scene_without_room_is_not_unreadable_and_is_there_for_who_has_room() {
     recover(&large.registry, &large.fields).expect("the store can be read");
     large.registry.served("s").expect("it is there");
     drop(large);
-    // An error: the system may still have the lock open.
+    // May fail: the system may still have the lock file open.
     let _ = fs::remove_dir_all(&folder);
 }
 
@@ -106,7 +106,7 @@ fn a_lost_scene_that_could_not_be_read_is_tried_again_and_can_be_deleted() {
     let _ = fs::remove_dir_all(&folder);
 }
 
-/// Of nothing, so that it can be made in any scene.
+/// Persists a change without effect, so that it can be made in any scene.
 fn change(host: &SceneHost) {
     let positions = Vec::new();
     let moved = SceneChange::Moved { tissue: TissueId(0), geometry_revision: 1, positions };
@@ -114,7 +114,7 @@ fn change(host: &SceneHost) {
     turn.keep_blocking(|| moved).expect("room");
 }
 
-/// Each of them changes the scene once, and ends long before a snapshot is due for its time or its journal's length.
+/// Each server changes the scene once, and ends long before its age or its journal's length makes a snapshot due.
 #[test]
 fn journals_of_many_servers_that_end_soon_do_not_add_up() {
     let folder = kept("soon");

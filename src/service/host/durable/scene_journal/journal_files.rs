@@ -1,4 +1,4 @@
-//! The files of one scene's journal: what is written to them, and whether they are still this server's.
+//! The files of one scene's journal: writes to them, and checks that they are still this server's.
 
 use std::{io, sync::Arc};
 
@@ -17,41 +17,41 @@ use crate::{
     },
 };
 
-/// Locked while the disk is waited for, by nobody who computes or answers ticks and deformations.
+/// Locked while the disk is waited for, but never by code that computes or answers ticks and deformations.
 pub(super) struct JournalFiles {
     pub(super) folder: SceneFolder,
-    /// Where servers share the folder: that the scene is this server's.
+    /// Lease of the scene, if servers share the folder.
     pub(super) lease: Option<Arc<SceneLease>>,
-    /// `None` until something is kept, and once the scene is deleted.
+    /// `None` until something is persisted, and once the scene is deleted.
     pub(super) file: Option<JournalFile>,
-    /// The last journal has records that may not count: the next one is to begin before them.
+    /// The last journal has records that may not count: the next journal must begin before them.
     pub(super) is_torn: bool,
-    /// The journal is gone from the disk, with changes that were acknowledged: nothing is kept before a snapshot has them.
+    /// The journal is gone from the disk, with acknowledged changes: nothing is persisted before a snapshot has them.
     pub(super) is_gone: bool,
     pub(super) removal: Removal,
-    /// Another goes on with the files.
+    /// Another instance continues with the files.
     pub(super) is_closed: bool,
-    /// The greatest of all files.
+    /// Greatest generation of all files.
     pub(super) generation: u64,
-    /// Those since the newest snapshot.
+    /// Number of journals since the newest snapshot.
     pub(super) n_journals: u64,
     pub(super) next_sequence: u64,
-    /// Of cuts that were kept and not made, and are not taken back on the disk yet. Whatever is kept next was made for the
-    /// scene without them, and counts with them only.
+    /// Voids of cuts that were persisted but not applied, while the voids are not on the disk yet. The next change was
+    /// made for the scene without these cuts, and counts only together with the voids.
     pub(super) open_voids: Vec<JournalRecord>,
 }
 
-/// How far the removal of a scene's files has come.
+/// Progress of the removal of a scene's files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removal {
     NotBegun,
-    /// Whether they are there after a power cut is not known, so that nothing may be kept in them.
+    /// It is unknown whether the files exist after a power cut, so nothing may be persisted in them.
     Unknown,
     Done,
 }
 
 impl JournalFiles {
-    /// Before anything is written: whether the scene is this server's.
+    /// Checks that the scene is this server's; called before anything is written.
     pub(super) fn check_own(&self) -> Result<(), NotKept> {
         if self.removal != Removal::NotBegun || self.is_closed {
             return Err(NotKept::Gone);
@@ -63,7 +63,8 @@ impl JournalFiles {
         }
     }
 
-    /// Adds records to the journal, or to the next one. Returns the number of the first, and the bytes of all.
+    /// Appends records to the journal, or to the next one. Returns the number of the first record, and the bytes of
+    /// all.
     pub(super) fn append(&mut self, records: &[JournalRecord]) -> Result<(u64, u64), NotKept> {
         self.check_own()?;
         if self.is_gone {
@@ -75,11 +76,11 @@ impl JournalFiles {
         }
         let file = self.file.as_mut().expect("it was begun");
         let before = file.bytes();
-        // Where it is uncertain it counts should this server end before its next journal begins.
+        // A record of uncertain outcome counts if this server ends before its next journal begins.
         let appended = file.append(records);
         let more = file.bytes() - before;
         if appended.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            // Who has claimed the scene since may have read the records before it removed the file.
+            // A server that has claimed the scene since may have read the records before it removed the file.
             self.check_written()?;
             self.is_gone = true;
         }
@@ -89,8 +90,8 @@ impl JournalFiles {
         Ok((first, more))
     }
 
-    /// After it is on the disk, and before it is acknowledged: whether it was written in time. Who claims the scene from
-    /// now on reads it.
+    /// Checks that a record was written in time; called when it is on the disk, before it is acknowledged. A server
+    /// that claims the scene from now on reads the record.
     pub(super) fn check_written(&mut self) -> Result<(), NotKept> {
         let Some(lease) = &self.lease else { return Ok(()) };
         let why = match lease.new_owner() {
@@ -98,12 +99,12 @@ impl JournalFiles {
             Ok(Some(owner)) => elsewhere(lease, owner).to_string(),
             Err(error) => format!("the claims cannot be read: {error}"),
         };
-        // Should it be this server's all the same, its next journal goes on before the record.
+        // If the scene is this server's all the same, its next journal continues before the record.
         (self.file, self.is_torn) = (None, true);
         Err(NotKept::Unknown(why))
     }
 
-    /// All files of the scene. Those of a shared one are nobody's before they go.
+    /// Removes all files of the scene. The claim of a shared scene ends before its files are removed.
     pub(super) fn remove(&self) -> Result<(), NotKept> {
         let Some(lease) = &self.lease else {
             return self.folder.remove().map_err(NotKept::of_write);
@@ -118,14 +119,15 @@ impl JournalFiles {
     }
 
     pub(super) fn begin_journal(&mut self) -> Result<(), NotKept> {
-        // Also of one that fails: should its file stay, the next has another name.
+        // Raised even if the journal then fails to begin: if its file stays, the next journal has another name.
         self.generation = match &self.lease {
             Some(lease) => next_generation(lease.epoch(), self.generation)
                 .map_err(|later| failed(io::Error::other(later)))?,
             None => self.generation + 1,
         };
         self.n_journals += 1;
-        // Nor does the last one go on then: from the first number of that file on, no record of it would be read.
+        // The last journal does not continue then either: no record of it would be read from the first number of the
+        // new file on.
         (self.file, self.is_torn) = (None, true);
         let begun = self.folder.begin_journal(self.generation, self.next_sequence);
         (self.file, self.is_torn) = (Some(begun.map_err(failed)?), false);

@@ -1,4 +1,4 @@
-//! What a scene's journal says of failures of the disk, and what is on the disk then.
+//! Errors that a scene's journal returns when the disk fails, and the files on the disk then.
 
 use std::{path::PathBuf, process, sync::Arc};
 
@@ -31,7 +31,7 @@ impl Kept {
     fn new(name: &str) -> Kept {
         let data_dir =
             std::env::temp_dir().join(format!("palpate-journal-{name}-{}", process::id()));
-        // Of a process before this one with the same number.
+        // Left by an earlier process with the same number.
         let _ = std::fs::remove_dir_all(&data_dir);
         let registry = SceneRegistry::new(&Config::default());
         let store = SceneStore::open(&data_dir).expect("a new store");
@@ -61,7 +61,7 @@ impl Append for FullDisk {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // An error: the registry has its lock open, whose name Windows keeps for as long.
+        // May fail: the registry has its lock file open, and Windows keeps its name until it is closed.
         let _ = std::fs::remove_dir_all(&self.data_dir);
     }
 }
@@ -75,7 +75,7 @@ fn a_scene_whose_creation_or_removal_fails_is_as_the_error_says() {
     let scenes = kept.data_dir.join("scenes");
     let create = || kept.registry.create_durable("s", &Caller::ANYBODY).map(drop);
     let delete = || kept.registry.delete("s", &Caller::ANYBODY);
-    // Of a change that is none, so that it can be made in any scene.
+    // Persists a change without effect, so that it can be made in any scene.
     let keep = |journal: &Arc<SceneJournal>| {
         let turn = SceneJournal::turn_blocking(Some(journal));
         turn.keep_blocking(|| SceneChange::TissueRemoved(TissueId(0)))
@@ -99,20 +99,20 @@ fn a_scene_whose_creation_or_removal_fails_is_as_the_error_says() {
     failing_syncs(&scenes, 2);
     let refused = delete().expect_err("it does not last");
     assert!(matches!(refused, SceneRegistryError::NotKept(NotKept::Unknown(_))), "{refused}");
-    // It is refused as a whole, and not in part.
+    // The scene is refused as a whole, and not in part.
     let refused = keep(host.journal().expect("durable")).expect_err("it might be gone");
     assert!(matches!(refused, NotKept::Gone), "{refused}");
     assert!(matches!(host.check_served(), Err(Ended::Deleting { .. })));
     let refused = kept.registry.get("s").map(drop).expect_err("it might be gone");
     assert!(matches!(refused, SceneRegistryError::Ended(Ended::Deleting { .. })), "{refused}");
-    // Whatever becomes of a later try, nobody can tell what is on the disk before one is done.
+    // Whatever the result of a later attempt, the state of the disk is unknown before one succeeds.
     for n in [1, 2] {
         failing_syncs(&scenes, n);
         let refused = delete().expect_err("it does not last");
         assert!(matches!(refused, SceneRegistryError::NotKept(NotKept::Unknown(_))), "{refused}");
         assert!(matches!(host.check_served(), Err(Ended::Deleting { .. })));
     }
-    // By who keeps scenes, unless somebody deletes it again before.
+    // Done by the keeper thread, unless somebody deletes the scene again before.
     kept.registry.delete_again(&host);
     assert_eq!(kept.ids(), [""; 0]);
     assert!(matches!(host.check_served(), Err(Ended::Deleted { .. })));
@@ -140,8 +140,8 @@ fn cut(base: u64, removed: u32) -> Vec<SceneChange> {
     vec![SceneChange::Edited { tissue: TissueId(1), edit }]
 }
 
-/// A cut is on the disk, the engine fails in it, and the disk is full when it is to be taken back: what is acknowledged
-/// later is there after a restart.
+/// A cut is on the disk, the engine fails to apply it, and the disk is full when the cut is to be taken back: later
+/// acknowledged changes are there after a restart.
 #[tokio::test]
 async fn a_cut_that_cannot_be_taken_back_is_before_any_other_change_is_kept() {
     let kept = Kept::new("void");
@@ -173,7 +173,7 @@ async fn a_cut_that_cannot_be_taken_back_is_before_any_other_change_is_kept() {
         SavedTissue { id: TissueId(1), ..tissue.saved() }
     };
     assert_eq!(found.kept.scene.tissues, [expected]);
-    // Where no change follows, whoever keeps scenes from time to time takes it back.
+    // If no change follows, the keeper thread, which runs from time to time, takes the cut back.
     let failed = turn.keep(cut(1, 0)).await.expect("room");
     fill_disk();
     turn.take_back(failed, TissueId(1), 1).await;
@@ -182,7 +182,7 @@ async fn a_cut_that_cannot_be_taken_back_is_before_any_other_change_is_kept() {
     assert_eq!((found.kept.scene.tissues[0].topology_revision, found.damage.len()), (1, 0));
 }
 
-/// It is there in spite of the error, as an object may be that was put and not answered.
+/// The file exists in spite of the error, like an object that was put and not answered.
 #[test]
 fn after_a_journal_that_could_not_be_begun_the_last_one_does_not_go_on() {
     let kept = Kept::new("begun");

@@ -1,5 +1,5 @@
-//! The scene's files in the model: what is listed, what a read of that gives, and what goes. Which files count is decided by
-//! the code that the service runs (`scenes::generations`).
+//! Model of the scene's files: listing, reading and removal. The valid files are chosen by the code of the service
+//! itself (`scenes::generations`).
 
 use std::collections::BTreeMap;
 
@@ -10,36 +10,36 @@ use crate::store::scenes::generations::{end_of, first_generation, oldest_kept};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Files {
     journals: BTreeMap<u64, Journal>,
-    /// The scene with all changes until then.
+    /// State of the scene, with all changes until then.
     snapshots: BTreeMap<u64, Vec<Edit>>,
 }
 
-/// The number of a record is its place in the scene.
+/// Records of a journal; the number of a record is its index in the scene.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Journal {
     first: usize,
     records: Vec<Edit>,
 }
 
-/// Generations that were there at one moment.
+/// Generations that existed at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Listed {
     journals: Vec<u64>,
     snapshots: Vec<u64>,
 }
 
-/// What a read gives.
+/// Result of a read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Found {
     pub state: Vec<Edit>,
-    /// The greatest of all that was listed.
+    /// Greatest of all listed generations.
     pub greatest: u64,
-    /// A file that was listed or a record is missing.
+    /// A listed file or a record is missing.
     pub is_broken: bool,
 }
 
 impl Files {
-    /// Of an empty scene.
+    /// Creates the files of an empty scene.
     pub fn new(epoch: u64) -> Files {
         let generation = first_generation(epoch);
         let mut files = Files { journals: BTreeMap::new(), snapshots: BTreeMap::new() };
@@ -48,7 +48,7 @@ impl Files {
         files
     }
 
-    /// False when there is one already.
+    /// Begins a journal; returns false if it exists already.
     pub fn begin(&mut self, generation: u64, first: usize) -> bool {
         if self.journals.contains_key(&generation) {
             return false;
@@ -57,7 +57,7 @@ impl Files {
         true
     }
 
-    /// Of a journal that may be gone: its writer has it open.
+    /// Appends to a journal that may be gone: its writer has it open.
     pub fn append(&mut self, generation: u64, edit: Edit) {
         if let Some(journal) = self.journals.get_mut(&generation) {
             journal.records.push(edit);
@@ -73,7 +73,7 @@ impl Files {
         Listed { journals: journals.copied().collect(), snapshots: snapshots.copied().collect() }
     }
 
-    /// What of the files was listed and is still there.
+    /// Reads the listed files that still exist.
     pub fn read(&self, listed: &Listed) -> Found {
         let there = listed.journals.iter().filter_map(|g| Some((*g, self.journals.get(g)?)));
         let journals: Vec<(u64, &Journal)> = there.collect();
@@ -110,12 +110,12 @@ impl Files {
         Found { state: Vec::new(), greatest, is_broken: true }
     }
 
-    /// What a read gives that nobody disturbs.
+    /// Result of an undisturbed read.
     pub fn read_all(&self) -> Found {
         self.read(&self.list())
     }
 
-    /// The generation before which a look at the files finds all to be needless.
+    /// Generation before which the files are needless, by a look at them.
     pub fn needless_before(&self) -> Option<u64> {
         let firsts: Vec<_> = self.journals.iter().map(|(g, j)| (*g, j.first as u64)).collect();
         let snapshots = self.snapshots.iter().map(|(g, state)| (*g, Some(state.len() as u64)));

@@ -1,4 +1,4 @@
-//! What an owner does with the scene's files, and what makes a server one: each step on its own.
+//! Steps of an owner on the scene's files, and of a server that becomes the owner: each step on its own.
 
 use super::{
     Clocks, Edit, LeftOut, Owned, Size, Stage, Taking, Under, World,
@@ -8,7 +8,7 @@ use super::{
 use crate::store::scenes::generations::{first_generation, next_generation};
 
 impl Owned {
-    /// Its files go on with the next journal.
+    /// Continues the files with the next journal.
     fn begin(&mut self, files: &mut Files) -> bool {
         let next = next_generation(self.epoch.into(), self.greatest).expect("its own");
         (self.greatest, self.is_open) = (next, true);
@@ -17,7 +17,7 @@ impl Owned {
 }
 
 impl World {
-    /// Goes on with taking the scene: by one step where no clock is asked, else to its end once it has waited.
+    /// Continues to take the scene: by one step if clocks are ignored, otherwise to the end once the server has waited.
     pub(super) fn recover(&self, n: usize, left_out: LeftOut) -> Option<World> {
         let is_waiting = |world: &World| {
             matches!(world.servers[n].taking, Some(Taking::Claimed(_) | Taking::Waits(_)))
@@ -32,7 +32,7 @@ impl World {
         Some(next)
     }
 
-    /// Lists what is there, reads it, looks at its claim, begins files of its own, and removes what is needless.
+    /// Lists the files, reads them, looks at its claim, begins files of its own, and removes needless files.
     fn take_on(&self, n: usize, left_out: LeftOut) -> Option<World> {
         let mut next = self.clone();
         let epoch = self.servers[n].claimed?;
@@ -89,7 +89,7 @@ impl World {
         Some(next)
     }
 
-    /// Serves what it has recovered, if the newest claim is still its own.
+    /// Serves the recovered scene, if the newest claim is still the server's own.
     pub(super) fn serve(&self, n: usize, left_out: LeftOut) -> Option<Result<World, String>> {
         let Some(Taking::Recovered(owned)) = &self.servers[n].taking else { return None };
         let mut next = self.clone();
@@ -105,7 +105,7 @@ impl World {
         Some(Ok(next))
     }
 
-    /// Looks at its claim before a change is written.
+    /// Looks at the claim before a change is written.
     pub(super) fn begin_change(&self, n: usize, size: Size) -> Option<World> {
         let own = &self.servers[n];
         let is_locked = own.change.is_some()
@@ -119,7 +119,7 @@ impl World {
         Some(next)
     }
 
-    /// Writes the change that is under way, and looks at its claim again to acknowledge it.
+    /// Writes the current change, and looks at the claim again to acknowledge it.
     pub(super) fn change(&self, n: usize, size: Size, left_out: LeftOut) -> Vec<World> {
         let Some(Under { stage, edit: Some(edit), of }) = self.servers[n].change.clone() else {
             return Vec::new();
@@ -164,8 +164,8 @@ impl World {
         all
     }
 
-    /// An owner's snapshot beside its changes: looks at its claim, begins a journal, puts the snapshot, and removes what is
-    /// needless. Nobody stops it when the scene is lost meanwhile.
+    /// Snapshot of an owner, concurrent with its changes: looks at the claim, begins a journal, writes the snapshot,
+    /// and removes needless files. Nothing stops it if the scene is lost meanwhile.
     pub(super) fn snapshot(&self, n: usize, size: Size) -> Option<World> {
         let mut next = self.clone();
         let own = &self.servers[n];
