@@ -15,76 +15,76 @@
 // Cap, rate or radius changed the wrench.
 #define PALPATE_LIMITED 1
 
-// Answers are too old, or the pose is none: the force fades.
+// Answers are too old, or the pose is invalid: the force fades.
 #define PALPATE_FADING 2
 
-// The proxy was farther than the model is complete: there may be more than the force tells of.
+// The proxy left the radius in which the model is complete: the force may lack some contacts.
 #define PALPATE_BEYOND_RADIUS 4
 
-// How a call went.
+// Result of a call.
 typedef enum palpate_code {
-  // It did what it should.
+  // Success.
   PALPATE_OK = 0,
-  // A pointer is NULL, a number is none or out of its range, a mesh is none. Nothing was changed.
+  // A pointer is NULL, a number is NaN or out of range, a mesh is malformed. Nothing was changed.
   PALPATE_INVALID_ARGUMENT = 1,
-  // No such scene, tissue or tool, or not any more.
+  // The scene, tissue or tool does not exist, or no longer exists.
   PALPATE_NOT_FOUND = 2,
   // The name is taken.
   PALPATE_ALREADY_EXISTS = 3,
-  // The server says no: key, role, quota or limit.
+  // The server refused the call: key, role, quota or limit.
   PALPATE_REFUSED = 4,
-  // Nobody serves there, or the connection broke and did not come back.
+  // No server answers at the address, or the connection broke and was not restored.
   PALPATE_UNAVAILABLE = 5,
-  // Another thread is in this session's servo at this moment.
+  // Another thread is in this session's servo now.
   PALPATE_BUSY = 6,
-  // The call does not fit what was done before: a servo in a session in lock-step, a scene that was deleted.
+  // The call does not fit earlier calls: a servo in a session in lock-step, a scene that was deleted.
   PALPATE_WRONG_ORDER = 7,
-  // The buffer holds less than there is; the count says how much.
+  // The buffer is too small; the count gives the required size.
   PALPATE_TOO_SMALL = 8,
   // There is no answer yet.
   PALPATE_NO_ANSWER = 9,
-  // A fault of Palpate. The session or scene of the call is not to be used any more.
+  // An internal error of Palpate. The session or scene of the call must not be used any more.
   PALPATE_INTERNAL = 10,
 } palpate_code;
 
-// How a proxy stands to the tissues.
+// Relation of a proxy to the tissues.
 typedef enum palpate_render_state {
-  // A word of a newer server.
+  // A state that only a newer server knows.
   PALPATE_UNKNOWN = 0,
-  // Nothing holds it.
+  // Nothing holds the proxy.
   PALPATE_FREE = 1,
-  // Tissue holds it back.
+  // Tissue holds the proxy back.
   PALPATE_TOUCHING = 2,
-  // It began inside a tissue, which gives no force until it was outside once.
+  // The proxy began inside a tissue, which exerts no force until the proxy was outside once.
   PALPATE_EMBEDDED = 3,
-  // Tissues leave it no room.
+  // Tissues leave no space for the proxy.
   PALPATE_SQUEEZED = 4,
-  // The time was over before it arrived.
+  // The tick's time ended before the proxy arrived.
   PALPATE_LATE = 5,
 } palpate_render_state;
 
 // A scene. Calls may come from any thread.
 typedef struct palpate_scene palpate_scene;
 
-// Where scenes are. Calls may come from any thread.
+// A server of scenes, in this process or remote. Calls may come from any thread.
 typedef struct palpate_server palpate_server;
 
-// A tool in a hand. Calls may come from any thread; `palpate_servo` from one at a time.
+// A tool held by a hand. Calls may come from any thread; `palpate_servo` from one at a time.
 typedef struct palpate_session palpate_session;
 
-// Where a server is, and how it is reached. NULL where there is none.
+// Address and credentials of a server. NULL if not used.
 typedef struct palpate_address {
   // `host:port`, `https://host:port` or `unix:/path`.
   const char *url;
-  // A file with an API key.
+  // File with an API key.
   const char *key_file;
-  // A PEM file of whom to trust, for https.
+  // PEM file of the trusted certificates, for https.
   const char *ca_file;
-  // A PEM file of the certificate to show.
+  // PEM file of the certificate to present.
   const char *certificate_file;
-  // A PEM file of that certificate's private key.
+  // PEM file of that certificate's private key.
   const char *certificate_key_file;
-  // A call takes no longer, seconds; 0: 60.
+  // Timeout of a call, seconds; 0: 60.
   double timeout_s;
 } palpate_address;
 
@@ -92,33 +92,33 @@ typedef struct palpate_address {
 typedef struct palpate_mesh {
   // x, y, z of each vertex.
   const float *positions;
-  // How many vertices.
+  // Number of vertices.
   size_t n_vertices;
   // Three vertex numbers of each triangle, from 0.
   const uint32_t *triangles;
-  // How many triangles.
+  // Number of triangles.
   size_t n_triangles;
-  // Metres for each of its units; 0: 1.
+  // Metres per unit of the positions; 0: 1.
   double scale_to_m;
 } palpate_mesh;
 
 // A point or direction.
 typedef struct palpate_vec3 {
-  // Along x.
+  // x coordinate.
   double x;
-  // Along y.
+  // y coordinate.
   double y;
-  // Along z.
+  // z coordinate.
   double z;
 } palpate_vec3;
 
-// A rotation; of length one to 0.001. All zero is none, and refused.
+// A rotation: a quaternion of norm 1, to within 0.001. All zero is refused.
 typedef struct palpate_quaternion {
-  // Of i.
+  // Coefficient of i.
   double x;
-  // Of j.
+  // Coefficient of j.
   double y;
-  // Of k.
+  // Coefficient of k.
   double z;
   // The real part; 1 for no rotation.
   double w;
@@ -128,20 +128,20 @@ typedef struct palpate_quaternion {
 typedef struct palpate_pose {
   // Metres, in the frame that the pose maps to.
   struct palpate_vec3 position_m;
-  // Of the frame.
+  // Rotation of the frame.
   struct palpate_quaternion orientation;
 } palpate_pose;
 
 // A rigid part of a tool.
 typedef struct palpate_link {
-  // Unique in its tool.
+  // Name, unique in its tool.
   const char *name;
-  // In the link's frame.
+  // Mesh in the link's frame.
   struct palpate_mesh mesh;
-  // Tool frame from link frame at rest; NULL: the same frame.
+  // Tool frame from link frame at rest; NULL: the identity.
   const struct palpate_pose *rest_pose;
-  // Each hole in a box with a diagonal of no more than this is filled, metres, so that a tool that is meant to be closed
-  // is. 0: none.
+  // Fills each hole in a box with a diagonal of at most this length, metres, so that a tool that is meant to be
+  // closed is closed. 0: none.
   double fill_holes_m;
 } palpate_link;
 
@@ -149,111 +149,111 @@ typedef struct palpate_link {
 typedef struct palpate_cut {
   // Triangles to remove, each once.
   const uint32_t *removed;
-  // How many.
+  // Number of triangles to remove.
   size_t n_removed;
-  // x, y, z of each new vertex, scene frame. The first gets the id `first_vertex` of the answer.
+  // x, y, z of each new vertex, scene frame. The first new vertex gets the id `first_vertex` of the answer.
   const float *positions;
-  // How many.
+  // Number of new vertices.
   size_t n_positions;
-  // Three vertex ids of each new triangle, old ones and new ones.
+  // Three vertex ids of each new triangle, of old and new vertices.
   const uint32_t *triangles;
-  // How many.
+  // Number of new triangles.
   size_t n_triangles;
-  // For each new triangle the removed one that it replaces in part, so that contacts go on; NULL: none.
+  // For each new triangle, the removed triangle that it replaces in part, so that contacts persist; NULL: none.
   const uint32_t *parents;
 } palpate_cut;
 
-// What a cut made.
+// Result of a cut.
 typedef struct palpate_cut_made {
-  // Cuts of the tissue so far.
+  // Number of cuts of the tissue so far.
   uint64_t topology_revision;
-  // The new vertices have the ids from here on.
+  // Id of the first new vertex; the others follow.
   uint32_t first_vertex;
-  // The new triangles have the ids from here on.
+  // Id of the first new triangle; the others follow.
   uint32_t first_triangle;
 } palpate_cut_made;
 
-// How a session renders its tool. `palpate_session_defaults` fills it in; 0 is the default too.
+// Rendering options of a session's tool. `palpate_session_defaults` fills them in; 0 also selects the default.
 typedef struct palpate_session_options {
-  // Of the tool that the hand holds.
+  // Tool that the hand holds.
   uint32_t tool_id;
   // Links that no tissue constrains, blades and needles: bit n is link n.
   uint32_t cutting_links;
-  // Of the spring, N/m, 1 to 100,000. 0: 500.
+  // Stiffness of the spring, N/m, 1 to 100,000. 0: 500.
   double stiffness_n_per_m;
-  // Against turning, N m/rad, 0.001 to 1,000. 0: 1.
+  // Stiffness against rotation, N m/rad, 0.001 to 1,000. 0: 1.
   double rotational_stiffness_nm_per_rad;
-  // Of each link against its command, N/m, 1 to 100,000. 0: 500.
+  // Stiffness of each link against its commanded pose, N/m, 1 to 100,000. 0: 500.
   double link_stiffness_n_per_m;
   // Coulomb's coefficient, 0 to 2.
   double friction;
-  // No greater force is ever given. 0: 3.3 N.
+  // Largest force ever sent. 0: 3.3 N.
   double max_force_n;
-  // No greater torque. 0: 0.1 N m.
+  // Largest torque ever sent. 0: 0.1 N m.
   double max_torque_nm;
-  // No faster change of force. 0: 300 N/s.
+  // Fastest change of force. 0: 300 N/s.
   double max_force_rate_n_per_s;
-  // No faster change of torque. 0: 9 N m/s.
+  // Fastest change of torque. 0: 9 N m/s.
   double max_torque_rate_nm_per_s;
-  // Where the device holds the tool, tool frame.
+  // Point at which the device holds the tool, tool frame.
   struct palpate_vec3 hold_point_m;
-  // Poses are sent to the engine so often, 1 to 1,000. 0: 1,000. The servo has the device's own rate.
+  // Rate at which poses are sent to the engine, 1 to 1,000. 0: 1,000. The servo runs at the device's own rate.
   double rate_hz;
-  // Not 0: nothing runs by itself, and `palpate_step` takes the place of `palpate_servo`.
+  // Not 0: nothing runs by itself, and `palpate_step` replaces `palpate_servo`.
   uint32_t lock_step;
 } palpate_session_options;
 
-// What a hand is to feel, scene frame, at the hold point.
+// Force and torque to send to the hand, scene frame, at the hold point.
 typedef struct palpate_wrench {
-  // Newtons.
+  // Force, newtons.
   struct palpate_vec3 force_n;
-  // About the hold point, newton metres.
+  // Torque about the hold point, newton metres.
   struct palpate_vec3 torque_nm;
-  // Since the tick that the force's model answers was sent, seconds.
+  // Time since the tick that the force's model answers was sent, seconds.
   double model_age_s;
   // Any of `PALPATE_LIMITED`, `PALPATE_FADING` and `PALPATE_BEYOND_RADIUS`, combined.
   uint32_t flags;
 } palpate_wrench;
 
-// What the newest answer says of the tool.
+// State of the tool in the newest answer.
 typedef struct palpate_rendering {
-  // Of the tick that is answered; rises.
+  // Sequence of the answered tick; rises.
   uint64_t sequence;
-  // Scene frame from tool frame, of the proxy: what is drawn.
+  // Scene frame from tool frame, of the proxy: the pose at which the tool is drawn.
   struct palpate_pose proxy;
-  // How it stands.
+  // Relation of the proxy to the tissues.
   enum palpate_render_state state;
-  // Contacts that bear: see `palpate_contacts`.
+  // Number of load-bearing contacts: see `palpate_contacts`.
   uint32_t n_contacts;
-  // From the proxy to the nearest tissue, metres; no surface is nearer than this.
+  // Distance from the proxy to the nearest tissue, metres; no surface is nearer than this.
   double distance_m;
 } palpate_rendering;
 
-// A contact that bears.
+// A load-bearing contact.
 typedef struct palpate_contact {
-  // Stays while the contact does.
+  // Id, constant while the contact lasts.
   uint64_t contact_id;
-  // Whose surface.
+  // Tissue in contact.
   uint32_t tissue_id;
-  // Counted from 0 in the tool.
+  // Link in contact, counted from 0 in the tool.
   uint32_t link;
-  // On the tissue, scene frame.
+  // Point on the tissue, scene frame.
   struct palpate_vec3 position_m;
-  // On the tool, newtons.
+  // Force on the tool, newtons.
   struct palpate_vec3 force_n;
 } palpate_contact;
 
-// What became of a session so far.
+// Connection state and counters of a session.
 typedef struct palpate_session_status {
-  // Not 0: there is a connection; always so in the process.
+  // Not 0: there is a connection; always true in the process.
   uint32_t is_open;
-  // How often it came back after its connection broke.
+  // Number of reconnections after a broken connection.
   uint64_t reconnected;
-  // How often its session was over by then: contacts have new ids.
+  // Number of these at which the session was over: contacts have new ids.
   uint64_t sessions_lost;
-  // Ticks that never left.
+  // Ticks that were never sent.
   uint64_t dropped;
-  // Since the newest answer, seconds.
+  // Time since the newest answer, seconds.
   double age_s;
 } palpate_session_status;
 
@@ -261,34 +261,35 @@ typedef struct palpate_session_status {
 extern "C" {
 #endif // __cplusplus
 
-// What was wrong with the last call of this thread that failed: UTF-8, until this thread's next failure. Empty at first.
+// Message of this thread's last failed call: UTF-8, valid until this thread's next failure. Empty at first.
 const char *palpate_last_error(void);
 
-// Opens the engine in this process: no server, no network. Its scenes end with it and all that was opened of it.
+// Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
+// closed.
 enum palpate_code palpate_open_local(struct palpate_server **server);
 
 // Connects to a server. Each call waits for its answer, at most `timeout_s`; only `palpate_servo` never waits.
 enum palpate_code palpate_connect(const struct palpate_address *address,
                                   struct palpate_server **server);
 
-// Closes a server and sets the pointer to NULL; one that is NULL is closed already. Scenes and sessions that were opened
-// of it go on until they are closed.
+// Closes a server and sets the pointer to NULL; a pointer that is NULL is already closed. Scenes and sessions opened
+// from the server continue until they are closed.
 enum palpate_code palpate_close(struct palpate_server **server);
 
-// Makes an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and '-'.
+// Creates an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and '-'.
 enum palpate_code palpate_create_scene(struct palpate_server *server,
                                        const char *scene_id,
                                        struct palpate_scene **scene);
 
-// Opens a scene that is there.
+// Opens an existing scene.
 enum palpate_code palpate_open_scene(struct palpate_server *server,
                                      const char *scene_id,
                                      struct palpate_scene **scene);
 
-// Lets go of a scene, which stays where it is, and sets the pointer to NULL. Its sessions go on.
+// Releases a scene, which continues to exist, and sets the pointer to NULL. Its sessions continue.
 enum palpate_code palpate_close_scene(struct palpate_scene **scene);
 
-// Removes the scene from where it is; its sessions end. `palpate_close_scene` is still to be called.
+// Deletes the scene; its sessions end. `palpate_close_scene` must still be called.
 enum palpate_code palpate_delete_scene(struct palpate_scene *scene);
 
 // Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters.
@@ -297,31 +298,31 @@ enum palpate_code palpate_add_tissue(struct palpate_scene *scene,
                                      const struct palpate_mesh *mesh,
                                      uint32_t *tissue_id);
 
-// The same from an OBJ, STL, PLY, OFF or VTK file. `scale_to_m`: metres for each of its units.
+// As `palpate_add_tissue`, from an OBJ, STL, PLY, OFF or VTK file. `scale_to_m`: metres per unit of the file.
 enum palpate_code palpate_add_tissue_file(struct palpate_scene *scene,
                                           const char *name,
                                           const char *file,
                                           double scale_to_m,
                                           uint32_t *tissue_id);
 
-// Adds a rigid tool of one to eight links. Its distance fields are built, which takes seconds for large ones.
+// Adds a rigid tool of one to eight links. Builds its distance fields, which takes seconds for large links.
 enum palpate_code palpate_add_tool(struct palpate_scene *scene,
                                    const char *name,
                                    const struct palpate_link *links,
                                    size_t n_links,
                                    uint32_t *tool_id);
 
-// The same of one link from a file, as `palpate_add_tissue_file`.
+// As `palpate_add_tool`, with one link from a file as in `palpate_add_tissue_file`.
 enum palpate_code palpate_add_tool_file(struct palpate_scene *scene,
                                         const char *name,
                                         const char *file,
                                         double scale_to_m,
                                         uint32_t *tool_id);
 
-// Takes a tissue out of the scene.
+// Removes a tissue from the scene.
 enum palpate_code palpate_remove_tissue(struct palpate_scene *scene, uint32_t tissue_id);
 
-// Takes a tool out of the scene.
+// Removes a tool from the scene.
 enum palpate_code palpate_remove_tool(struct palpate_scene *scene, uint32_t tool_id);
 
 // Moves all vertices of a tissue: x, y, z of each, scene frame. Returns once sessions can see it.
@@ -343,14 +344,15 @@ enum palpate_code palpate_cut_tissue(struct palpate_scene *scene,
                                      const struct palpate_cut *cut,
                                      struct palpate_cut_made *made);
 
-// Signed distances of up to 65,536 points to a tissue, 0: to the nearest of all. Negative inside, infinite without tissue.
+// Signed distances of up to 65,536 points to a tissue, or to the nearest one if `tissue_id` is 0. Negative inside,
+// infinite without tissue.
 enum palpate_code palpate_distances(struct palpate_scene *scene,
                                     uint32_t tissue_id,
                                     const struct palpate_vec3 *points,
                                     double *distances_m,
                                     size_t n_points);
 
-// Opens a session: a tool in a hand.
+// Opens a session: a tool held by a hand.
 enum palpate_code palpate_open_session(struct palpate_scene *scene,
                                        const struct palpate_session_options *options,
                                        struct palpate_session **session);
@@ -359,18 +361,18 @@ enum palpate_code palpate_open_session(struct palpate_scene *scene,
 enum palpate_code palpate_session_defaults(uint32_t tool_id,
                                            struct palpate_session_options *options);
 
-// Ends a session and sets the pointer to NULL. No thread may be in its servo any more.
+// Ends a session and sets the pointer to NULL. No thread may use its servo any more.
 enum palpate_code palpate_close_session(struct palpate_session **session);
 
-// What the hand feels at `pose` (scene frame from tool frame), `dt_s` seconds after the last call: to be called from the
-// device's own callback, at its own rate. Never waits, never allocates. On an error the wrench is still to be sent: it is
-// none, or fades.
+// Computes the force and torque on the hand at `pose` (scene frame from tool frame), `dt_s` seconds after the last
+// call. Call it from the device's own callback, at the device's own rate. Never waits, never allocates. Send the
+// wrench after an error too: it is zero, or fades.
 enum palpate_code palpate_servo(struct palpate_session *session,
                                 const struct palpate_pose *pose,
                                 double dt_s,
                                 struct palpate_wrench *wrench);
 
-// The same with the links' poses (tool frame from link frame), one for each; none: all at rest.
+// As `palpate_servo`, with the links' poses (tool frame from link frame), one for each link; none: all at rest.
 enum palpate_code palpate_servo_links(struct palpate_session *session,
                                       const struct palpate_pose *pose,
                                       const struct palpate_pose *links,
@@ -378,9 +380,9 @@ enum palpate_code palpate_servo_links(struct palpate_session *session,
                                       double dt_s,
                                       struct palpate_wrench *wrench);
 
-// In lock-step: the tool goes to `pose`, the engine answers, and the hand feels that answer `dt_s` seconds after the last
-// call. Waits for the answer: for hosts that step, for tests and for replays. The same calls give the same wrenches, bit for
-// bit.
+// Steps a session in lock-step: moves the tool to `pose`, waits for the engine's answer, and computes the wrench of
+// that answer `dt_s` seconds after the last call. For hosts that step, for tests and for replays. Equal calls give
+// equal wrenches, bit for bit.
 enum palpate_code palpate_step(struct palpate_session *session,
                                const struct palpate_pose *pose,
                                const struct palpate_pose *links,
@@ -388,21 +390,21 @@ enum palpate_code palpate_step(struct palpate_session *session,
                                double dt_s,
                                struct palpate_wrench *wrench);
 
-// What the newest answer says. `PALPATE_NO_ANSWER` before the first; another error is what ended the session, or a pose that
-// was refused.
+// Returns the newest answer. `PALPATE_NO_ANSWER` before the first answer; another error is the one that ended the
+// session, or a refused pose.
 enum palpate_code palpate_newest(struct palpate_session *session,
                                  struct palpate_rendering *rendering);
 
-// The contacts of the newest answer that bear. `n` is set to how many there are; with a buffer for fewer,
-// `PALPATE_TOO_SMALL`, and as many as fit.
+// Returns the load-bearing contacts of the newest answer. `n` is set to their number; if the buffer is smaller,
+// returns `PALPATE_TOO_SMALL` and as many contacts as fit.
 enum palpate_code palpate_contacts(struct palpate_session *session,
                                    struct palpate_contact *contacts,
                                    size_t capacity,
                                    size_t *n);
 
-// What a tissue bears of the newest answer's contacts: a solver adds it to its external forces. `vertices` has room for
-// `capacity` ids and `forces_n` for three numbers each; `n` is set to how many there are. `geometry_revision`, of the
-// vertices, may be NULL.
+// Returns the load of the newest answer's contacts on a tissue: a solver adds it to its external forces. `vertices`
+// has space for `capacity` ids and `forces_n` for three numbers each; `n` is set to the number of vertices.
+// `geometry_revision`, the revision of the vertices, may be NULL.
 enum palpate_code palpate_tissue_loads(struct palpate_session *session,
                                        uint32_t tissue_id,
                                        uint32_t *vertices,
@@ -411,11 +413,11 @@ enum palpate_code palpate_tissue_loads(struct palpate_session *session,
                                        size_t *n,
                                        uint64_t *geometry_revision);
 
-// What became of the session so far.
+// Returns the connection state and counters of the session.
 enum palpate_code palpate_status(struct palpate_session *session,
                                  struct palpate_session_status *status);
 
-// Whether the session goes on: `PALPATE_OK`, or what ended it, or a pose that was refused, once.
+// Checks the session: returns `PALPATE_OK`, or the error that ended the session, or, once, that of a refused pose.
 enum palpate_code palpate_check(struct palpate_session *session);
 
 #ifdef __cplusplus

@@ -19,11 +19,11 @@ namespace Palpate
         /// </summary>
         internal const uint PALPATE_LIMITED = 1;
         /// <summary>
-        ///  Answers are too old, or the pose is none: the force fades.
+        ///  Answers are too old, or the pose is invalid: the force fades.
         /// </summary>
         internal const uint PALPATE_FADING = 2;
         /// <summary>
-        ///  The proxy was farther than the model is complete: there may be more than the force tells of.
+        ///  The proxy left the radius in which the model is complete: the force may lack some contacts.
         /// </summary>
         internal const uint PALPATE_BEYOND_RADIUS = 4;
 
@@ -31,13 +31,14 @@ namespace Palpate
 
 
         /// <summary>
-        ///  What was wrong with the last call of this thread that failed: UTF-8, until this thread's next failure. Empty at first.
+        ///  Message of this thread's last failed call: UTF-8, valid until this thread's next failure. Empty at first.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_last_error", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern byte* palpate_last_error();
 
         /// <summary>
-        ///  Opens the engine in this process: no server, no network. Its scenes end with it and all that was opened of it.
+        ///  Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
+        ///  closed.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_open_local", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_open_local(palpate_server** server);
@@ -49,32 +50,32 @@ namespace Palpate
         internal static extern palpate_code palpate_connect(palpate_address* address, palpate_server** server);
 
         /// <summary>
-        ///  Closes a server and sets the pointer to NULL; one that is NULL is closed already. Scenes and sessions that were opened
-        ///  of it go on until they are closed.
+        ///  Closes a server and sets the pointer to NULL; a pointer that is NULL is already closed. Scenes and sessions opened
+        ///  from the server continue until they are closed.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_close", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_close(palpate_server** server);
 
         /// <summary>
-        ///  Makes an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and '-'.
+        ///  Creates an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and '-'.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_create_scene", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_create_scene(palpate_server* server, byte* scene_id, palpate_scene** scene);
 
         /// <summary>
-        ///  Opens a scene that is there.
+        ///  Opens an existing scene.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_open_scene", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_open_scene(palpate_server* server, byte* scene_id, palpate_scene** scene);
 
         /// <summary>
-        ///  Lets go of a scene, which stays where it is, and sets the pointer to NULL. Its sessions go on.
+        ///  Releases a scene, which continues to exist, and sets the pointer to NULL. Its sessions continue.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_close_scene", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_close_scene(palpate_scene** scene);
 
         /// <summary>
-        ///  Removes the scene from where it is; its sessions end. `palpate_close_scene` is still to be called.
+        ///  Deletes the scene; its sessions end. `palpate_close_scene` must still be called.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_delete_scene", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_delete_scene(palpate_scene* scene);
@@ -86,31 +87,31 @@ namespace Palpate
         internal static extern palpate_code palpate_add_tissue(palpate_scene* scene, byte* name, palpate_mesh* mesh, uint* tissue_id);
 
         /// <summary>
-        ///  The same from an OBJ, STL, PLY, OFF or VTK file. `scale_to_m`: metres for each of its units.
+        ///  As `palpate_add_tissue`, from an OBJ, STL, PLY, OFF or VTK file. `scale_to_m`: metres per unit of the file.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_add_tissue_file", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_add_tissue_file(palpate_scene* scene, byte* name, byte* file, double scale_to_m, uint* tissue_id);
 
         /// <summary>
-        ///  Adds a rigid tool of one to eight links. Its distance fields are built, which takes seconds for large ones.
+        ///  Adds a rigid tool of one to eight links. Builds its distance fields, which takes seconds for large links.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_add_tool", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_add_tool(palpate_scene* scene, byte* name, palpate_link* links, System.UIntPtr n_links, uint* tool_id);
 
         /// <summary>
-        ///  The same of one link from a file, as `palpate_add_tissue_file`.
+        ///  As `palpate_add_tool`, with one link from a file as in `palpate_add_tissue_file`.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_add_tool_file", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_add_tool_file(palpate_scene* scene, byte* name, byte* file, double scale_to_m, uint* tool_id);
 
         /// <summary>
-        ///  Takes a tissue out of the scene.
+        ///  Removes a tissue from the scene.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_remove_tissue", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_remove_tissue(palpate_scene* scene, uint tissue_id);
 
         /// <summary>
-        ///  Takes a tool out of the scene.
+        ///  Removes a tool from the scene.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_remove_tool", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_remove_tool(palpate_scene* scene, uint tool_id);
@@ -134,13 +135,14 @@ namespace Palpate
         internal static extern palpate_code palpate_cut_tissue(palpate_scene* scene, uint tissue_id, palpate_cut* cut, palpate_cut_made* made);
 
         /// <summary>
-        ///  Signed distances of up to 65,536 points to a tissue, 0: to the nearest of all. Negative inside, infinite without tissue.
+        ///  Signed distances of up to 65,536 points to a tissue, or to the nearest one if `tissue_id` is 0. Negative inside,
+        ///  infinite without tissue.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_distances", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_distances(palpate_scene* scene, uint tissue_id, palpate_vec3* points, double* distances_m, System.UIntPtr n_points);
 
         /// <summary>
-        ///  Opens a session: a tool in a hand.
+        ///  Opens a session: a tool held by a hand.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_open_session", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_open_session(palpate_scene* scene, palpate_session_options* options, palpate_session** session);
@@ -152,63 +154,63 @@ namespace Palpate
         internal static extern palpate_code palpate_session_defaults(uint tool_id, palpate_session_options* options);
 
         /// <summary>
-        ///  Ends a session and sets the pointer to NULL. No thread may be in its servo any more.
+        ///  Ends a session and sets the pointer to NULL. No thread may use its servo any more.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_close_session", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_close_session(palpate_session** session);
 
         /// <summary>
-        ///  What the hand feels at `pose` (scene frame from tool frame), `dt_s` seconds after the last call: to be called from the
-        ///  device's own callback, at its own rate. Never waits, never allocates. On an error the wrench is still to be sent: it is
-        ///  none, or fades.
+        ///  Computes the force and torque on the hand at `pose` (scene frame from tool frame), `dt_s` seconds after the last
+        ///  call. Call it from the device's own callback, at the device's own rate. Never waits, never allocates. Send the
+        ///  wrench after an error too: it is zero, or fades.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_servo", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_servo(palpate_session* session, palpate_pose* pose, double dt_s, palpate_wrench* wrench);
 
         /// <summary>
-        ///  The same with the links' poses (tool frame from link frame), one for each; none: all at rest.
+        ///  As `palpate_servo`, with the links' poses (tool frame from link frame), one for each link; none: all at rest.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_servo_links", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_servo_links(palpate_session* session, palpate_pose* pose, palpate_pose* links, System.UIntPtr n_links, double dt_s, palpate_wrench* wrench);
 
         /// <summary>
-        ///  In lock-step: the tool goes to `pose`, the engine answers, and the hand feels that answer `dt_s` seconds after the last
-        ///  call. Waits for the answer: for hosts that step, for tests and for replays. The same calls give the same wrenches, bit for
-        ///  bit.
+        ///  Steps a session in lock-step: moves the tool to `pose`, waits for the engine's answer, and computes the wrench of
+        ///  that answer `dt_s` seconds after the last call. For hosts that step, for tests and for replays. Equal calls give
+        ///  equal wrenches, bit for bit.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_step", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_step(palpate_session* session, palpate_pose* pose, palpate_pose* links, System.UIntPtr n_links, double dt_s, palpate_wrench* wrench);
 
         /// <summary>
-        ///  What the newest answer says. `PALPATE_NO_ANSWER` before the first; another error is what ended the session, or a pose that
-        ///  was refused.
+        ///  Returns the newest answer. `PALPATE_NO_ANSWER` before the first answer; another error is the one that ended the
+        ///  session, or a refused pose.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_newest", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_newest(palpate_session* session, palpate_rendering* rendering);
 
         /// <summary>
-        ///  The contacts of the newest answer that bear. `n` is set to how many there are; with a buffer for fewer,
-        ///  `PALPATE_TOO_SMALL`, and as many as fit.
+        ///  Returns the load-bearing contacts of the newest answer. `n` is set to their number; if the buffer is smaller,
+        ///  returns `PALPATE_TOO_SMALL` and as many contacts as fit.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_contacts", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_contacts(palpate_session* session, palpate_contact* contacts, System.UIntPtr capacity, System.UIntPtr* n);
 
         /// <summary>
-        ///  What a tissue bears of the newest answer's contacts: a solver adds it to its external forces. `vertices` has room for
-        ///  `capacity` ids and `forces_n` for three numbers each; `n` is set to how many there are. `geometry_revision`, of the
-        ///  vertices, may be NULL.
+        ///  Returns the load of the newest answer's contacts on a tissue: a solver adds it to its external forces. `vertices`
+        ///  has space for `capacity` ids and `forces_n` for three numbers each; `n` is set to the number of vertices.
+        ///  `geometry_revision`, the revision of the vertices, may be NULL.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_tissue_loads", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_tissue_loads(palpate_session* session, uint tissue_id, uint* vertices, float* forces_n, System.UIntPtr capacity, System.UIntPtr* n, ulong* geometry_revision);
 
         /// <summary>
-        ///  What became of the session so far.
+        ///  Returns the connection state and counters of the session.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_status", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_status(palpate_session* session, palpate_session_status* status);
 
         /// <summary>
-        ///  Whether the session goes on: `PALPATE_OK`, or what ended it, or a pose that was refused, once.
+        ///  Checks the session: returns `PALPATE_OK`, or the error that ended the session, or, once, that of a refused pose.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_check", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_check(palpate_session* session);
@@ -223,35 +225,35 @@ namespace Palpate
     internal unsafe partial struct palpate_vec3
     {
         /// <summary>
-        ///  Along x.
+        ///  x coordinate.
         /// </summary>
         public double x;
         /// <summary>
-        ///  Along y.
+        ///  y coordinate.
         /// </summary>
         public double y;
         /// <summary>
-        ///  Along z.
+        ///  z coordinate.
         /// </summary>
         public double z;
     }
 
     /// <summary>
-    ///  A rotation; of length one to 0.001. All zero is none, and refused.
+    ///  A rotation: a quaternion of norm 1, to within 0.001. All zero is refused.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_quaternion
     {
         /// <summary>
-        ///  Of i.
+        ///  Coefficient of i.
         /// </summary>
         public double x;
         /// <summary>
-        ///  Of j.
+        ///  Coefficient of j.
         /// </summary>
         public double y;
         /// <summary>
-        ///  Of k.
+        ///  Coefficient of k.
         /// </summary>
         public double z;
         /// <summary>
@@ -271,27 +273,27 @@ namespace Palpate
         /// </summary>
         public palpate_vec3 position_m;
         /// <summary>
-        ///  Of the frame.
+        ///  Rotation of the frame.
         /// </summary>
         public palpate_quaternion orientation;
     }
 
     /// <summary>
-    ///  What a hand is to feel, scene frame, at the hold point.
+    ///  Force and torque to send to the hand, scene frame, at the hold point.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_wrench
     {
         /// <summary>
-        ///  Newtons.
+        ///  Force, newtons.
         /// </summary>
         public palpate_vec3 force_n;
         /// <summary>
-        ///  About the hold point, newton metres.
+        ///  Torque about the hold point, newton metres.
         /// </summary>
         public palpate_vec3 torque_nm;
         /// <summary>
-        ///  Since the tick that the force's model answers was sent, seconds.
+        ///  Time since the tick that the force's model answers was sent, seconds.
         /// </summary>
         public double model_age_s;
         /// <summary>
@@ -311,7 +313,7 @@ namespace Palpate
         /// </summary>
         public float* positions;
         /// <summary>
-        ///  How many vertices.
+        ///  Number of vertices.
         /// </summary>
         public System.UIntPtr n_vertices;
         /// <summary>
@@ -319,11 +321,11 @@ namespace Palpate
         /// </summary>
         public uint* triangles;
         /// <summary>
-        ///  How many triangles.
+        ///  Number of triangles.
         /// </summary>
         public System.UIntPtr n_triangles;
         /// <summary>
-        ///  Metres for each of its units; 0: 1.
+        ///  Metres per unit of the positions; 0: 1.
         /// </summary>
         public double scale_to_m;
     }
@@ -335,20 +337,20 @@ namespace Palpate
     internal unsafe partial struct palpate_link
     {
         /// <summary>
-        ///  Unique in its tool.
+        ///  Name, unique in its tool.
         /// </summary>
         public byte* name;
         /// <summary>
-        ///  In the link's frame.
+        ///  Mesh in the link's frame.
         /// </summary>
         public palpate_mesh mesh;
         /// <summary>
-        ///  Tool frame from link frame at rest; NULL: the same frame.
+        ///  Tool frame from link frame at rest; NULL: the identity.
         /// </summary>
         public palpate_pose* rest_pose;
         /// <summary>
-        ///  Each hole in a box with a diagonal of no more than this is filled, metres, so that a tool that is meant to be closed
-        ///  is. 0: none.
+        ///  Fills each hole in a box with a diagonal of at most this length, metres, so that a tool that is meant to be
+        ///  closed is closed. 0: none.
         /// </summary>
         public double fill_holes_m;
     }
@@ -364,53 +366,53 @@ namespace Palpate
         /// </summary>
         public uint* removed;
         /// <summary>
-        ///  How many.
+        ///  Number of triangles to remove.
         /// </summary>
         public System.UIntPtr n_removed;
         /// <summary>
-        ///  x, y, z of each new vertex, scene frame. The first gets the id `first_vertex` of the answer.
+        ///  x, y, z of each new vertex, scene frame. The first new vertex gets the id `first_vertex` of the answer.
         /// </summary>
         public float* positions;
         /// <summary>
-        ///  How many.
+        ///  Number of new vertices.
         /// </summary>
         public System.UIntPtr n_positions;
         /// <summary>
-        ///  Three vertex ids of each new triangle, old ones and new ones.
+        ///  Three vertex ids of each new triangle, of old and new vertices.
         /// </summary>
         public uint* triangles;
         /// <summary>
-        ///  How many.
+        ///  Number of new triangles.
         /// </summary>
         public System.UIntPtr n_triangles;
         /// <summary>
-        ///  For each new triangle the removed one that it replaces in part, so that contacts go on; NULL: none.
+        ///  For each new triangle, the removed triangle that it replaces in part, so that contacts persist; NULL: none.
         /// </summary>
         public uint* parents;
     }
 
     /// <summary>
-    ///  What a cut made.
+    ///  Result of a cut.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_cut_made
     {
         /// <summary>
-        ///  Cuts of the tissue so far.
+        ///  Number of cuts of the tissue so far.
         /// </summary>
         public ulong topology_revision;
         /// <summary>
-        ///  The new vertices have the ids from here on.
+        ///  Id of the first new vertex; the others follow.
         /// </summary>
         public uint first_vertex;
         /// <summary>
-        ///  The new triangles have the ids from here on.
+        ///  Id of the first new triangle; the others follow.
         /// </summary>
         public uint first_triangle;
     }
 
     /// <summary>
-    ///  Where a server is, and how it is reached. NULL where there is none.
+    ///  Address and credentials of a server. NULL if not used.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_address
@@ -420,35 +422,35 @@ namespace Palpate
         /// </summary>
         public byte* url;
         /// <summary>
-        ///  A file with an API key.
+        ///  File with an API key.
         /// </summary>
         public byte* key_file;
         /// <summary>
-        ///  A PEM file of whom to trust, for https.
+        ///  PEM file of the trusted certificates, for https.
         /// </summary>
         public byte* ca_file;
         /// <summary>
-        ///  A PEM file of the certificate to show.
+        ///  PEM file of the certificate to present.
         /// </summary>
         public byte* certificate_file;
         /// <summary>
-        ///  A PEM file of that certificate's private key.
+        ///  PEM file of that certificate's private key.
         /// </summary>
         public byte* certificate_key_file;
         /// <summary>
-        ///  A call takes no longer, seconds; 0: 60.
+        ///  Timeout of a call, seconds; 0: 60.
         /// </summary>
         public double timeout_s;
     }
 
     /// <summary>
-    ///  How a session renders its tool. `palpate_session_defaults` fills it in; 0 is the default too.
+    ///  Rendering options of a session's tool. `palpate_session_defaults` fills them in; 0 also selects the default.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_session_options
     {
         /// <summary>
-        ///  Of the tool that the hand holds.
+        ///  Tool that the hand holds.
         /// </summary>
         public uint tool_id;
         /// <summary>
@@ -456,15 +458,15 @@ namespace Palpate
         /// </summary>
         public uint cutting_links;
         /// <summary>
-        ///  Of the spring, N/m, 1 to 100,000. 0: 500.
+        ///  Stiffness of the spring, N/m, 1 to 100,000. 0: 500.
         /// </summary>
         public double stiffness_n_per_m;
         /// <summary>
-        ///  Against turning, N m/rad, 0.001 to 1,000. 0: 1.
+        ///  Stiffness against rotation, N m/rad, 0.001 to 1,000. 0: 1.
         /// </summary>
         public double rotational_stiffness_nm_per_rad;
         /// <summary>
-        ///  Of each link against its command, N/m, 1 to 100,000. 0: 500.
+        ///  Stiffness of each link against its commanded pose, N/m, 1 to 100,000. 0: 500.
         /// </summary>
         public double link_stiffness_n_per_m;
         /// <summary>
@@ -472,121 +474,121 @@ namespace Palpate
         /// </summary>
         public double friction;
         /// <summary>
-        ///  No greater force is ever given. 0: 3.3 N.
+        ///  Largest force ever sent. 0: 3.3 N.
         /// </summary>
         public double max_force_n;
         /// <summary>
-        ///  No greater torque. 0: 0.1 N m.
+        ///  Largest torque ever sent. 0: 0.1 N m.
         /// </summary>
         public double max_torque_nm;
         /// <summary>
-        ///  No faster change of force. 0: 300 N/s.
+        ///  Fastest change of force. 0: 300 N/s.
         /// </summary>
         public double max_force_rate_n_per_s;
         /// <summary>
-        ///  No faster change of torque. 0: 9 N m/s.
+        ///  Fastest change of torque. 0: 9 N m/s.
         /// </summary>
         public double max_torque_rate_nm_per_s;
         /// <summary>
-        ///  Where the device holds the tool, tool frame.
+        ///  Point at which the device holds the tool, tool frame.
         /// </summary>
         public palpate_vec3 hold_point_m;
         /// <summary>
-        ///  Poses are sent to the engine so often, 1 to 1,000. 0: 1,000. The servo has the device's own rate.
+        ///  Rate at which poses are sent to the engine, 1 to 1,000. 0: 1,000. The servo runs at the device's own rate.
         /// </summary>
         public double rate_hz;
         /// <summary>
-        ///  Not 0: nothing runs by itself, and `palpate_step` takes the place of `palpate_servo`.
+        ///  Not 0: nothing runs by itself, and `palpate_step` replaces `palpate_servo`.
         /// </summary>
         public uint lock_step;
     }
 
     /// <summary>
-    ///  What the newest answer says of the tool.
+    ///  State of the tool in the newest answer.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_rendering
     {
         /// <summary>
-        ///  Of the tick that is answered; rises.
+        ///  Sequence of the answered tick; rises.
         /// </summary>
         public ulong sequence;
         /// <summary>
-        ///  Scene frame from tool frame, of the proxy: what is drawn.
+        ///  Scene frame from tool frame, of the proxy: the pose at which the tool is drawn.
         /// </summary>
         public palpate_pose proxy;
         /// <summary>
-        ///  How it stands.
+        ///  Relation of the proxy to the tissues.
         /// </summary>
         public palpate_render_state state;
         /// <summary>
-        ///  Contacts that bear: see `palpate_contacts`.
+        ///  Number of load-bearing contacts: see `palpate_contacts`.
         /// </summary>
         public uint n_contacts;
         /// <summary>
-        ///  From the proxy to the nearest tissue, metres; no surface is nearer than this.
+        ///  Distance from the proxy to the nearest tissue, metres; no surface is nearer than this.
         /// </summary>
         public double distance_m;
     }
 
     /// <summary>
-    ///  A contact that bears.
+    ///  A load-bearing contact.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_contact
     {
         /// <summary>
-        ///  Stays while the contact does.
+        ///  Id, constant while the contact lasts.
         /// </summary>
         public ulong contact_id;
         /// <summary>
-        ///  Whose surface.
+        ///  Tissue in contact.
         /// </summary>
         public uint tissue_id;
         /// <summary>
-        ///  Counted from 0 in the tool.
+        ///  Link in contact, counted from 0 in the tool.
         /// </summary>
         public uint link;
         /// <summary>
-        ///  On the tissue, scene frame.
+        ///  Point on the tissue, scene frame.
         /// </summary>
         public palpate_vec3 position_m;
         /// <summary>
-        ///  On the tool, newtons.
+        ///  Force on the tool, newtons.
         /// </summary>
         public palpate_vec3 force_n;
     }
 
     /// <summary>
-    ///  What became of a session so far.
+    ///  Connection state and counters of a session.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_session_status
     {
         /// <summary>
-        ///  Not 0: there is a connection; always so in the process.
+        ///  Not 0: there is a connection; always true in the process.
         /// </summary>
         public uint is_open;
         /// <summary>
-        ///  How often it came back after its connection broke.
+        ///  Number of reconnections after a broken connection.
         /// </summary>
         public ulong reconnected;
         /// <summary>
-        ///  How often its session was over by then: contacts have new ids.
+        ///  Number of these at which the session was over: contacts have new ids.
         /// </summary>
         public ulong sessions_lost;
         /// <summary>
-        ///  Ticks that never left.
+        ///  Ticks that were never sent.
         /// </summary>
         public ulong dropped;
         /// <summary>
-        ///  Since the newest answer, seconds.
+        ///  Time since the newest answer, seconds.
         /// </summary>
         public double age_s;
     }
 
     /// <summary>
-    ///  Where scenes are. Calls may come from any thread.
+    ///  A server of scenes, in this process or remote. Calls may come from any thread.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_server
@@ -602,7 +604,7 @@ namespace Palpate
     }
 
     /// <summary>
-    ///  A tool in a hand. Calls may come from any thread; `palpate_servo` from one at a time.
+    ///  A tool held by a hand. Calls may come from any thread; `palpate_servo` from one at a time.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_session
@@ -611,20 +613,20 @@ namespace Palpate
 
 
     /// <summary>
-    ///  How a call went.
+    ///  Result of a call.
     /// </summary>
     internal enum palpate_code : uint
     {
         /// <summary>
-        ///  It did what it should.
+        ///  Success.
         /// </summary>
         PALPATE_OK = 0,
         /// <summary>
-        ///  A pointer is NULL, a number is none or out of its range, a mesh is none. Nothing was changed.
+        ///  A pointer is NULL, a number is NaN or out of range, a mesh is malformed. Nothing was changed.
         /// </summary>
         PALPATE_INVALID_ARGUMENT = 1,
         /// <summary>
-        ///  No such scene, tissue or tool, or not any more.
+        ///  The scene, tissue or tool does not exist, or no longer exists.
         /// </summary>
         PALPATE_NOT_FOUND = 2,
         /// <summary>
@@ -632,23 +634,23 @@ namespace Palpate
         /// </summary>
         PALPATE_ALREADY_EXISTS = 3,
         /// <summary>
-        ///  The server says no: key, role, quota or limit.
+        ///  The server refused the call: key, role, quota or limit.
         /// </summary>
         PALPATE_REFUSED = 4,
         /// <summary>
-        ///  Nobody serves there, or the connection broke and did not come back.
+        ///  No server answers at the address, or the connection broke and was not restored.
         /// </summary>
         PALPATE_UNAVAILABLE = 5,
         /// <summary>
-        ///  Another thread is in this session's servo at this moment.
+        ///  Another thread is in this session's servo now.
         /// </summary>
         PALPATE_BUSY = 6,
         /// <summary>
-        ///  The call does not fit what was done before: a servo in a session in lock-step, a scene that was deleted.
+        ///  The call does not fit earlier calls: a servo in a session in lock-step, a scene that was deleted.
         /// </summary>
         PALPATE_WRONG_ORDER = 7,
         /// <summary>
-        ///  The buffer holds less than there is; the count says how much.
+        ///  The buffer is too small; the count gives the required size.
         /// </summary>
         PALPATE_TOO_SMALL = 8,
         /// <summary>
@@ -656,38 +658,38 @@ namespace Palpate
         /// </summary>
         PALPATE_NO_ANSWER = 9,
         /// <summary>
-        ///  A fault of Palpate. The session or scene of the call is not to be used any more.
+        ///  An internal error of Palpate. The session or scene of the call must not be used any more.
         /// </summary>
         PALPATE_INTERNAL = 10,
     }
 
     /// <summary>
-    ///  How a proxy stands to the tissues.
+    ///  Relation of a proxy to the tissues.
     /// </summary>
     internal enum palpate_render_state : uint
     {
         /// <summary>
-        ///  A word of a newer server.
+        ///  A state that only a newer server knows.
         /// </summary>
         PALPATE_UNKNOWN = 0,
         /// <summary>
-        ///  Nothing holds it.
+        ///  Nothing holds the proxy.
         /// </summary>
         PALPATE_FREE = 1,
         /// <summary>
-        ///  Tissue holds it back.
+        ///  Tissue holds the proxy back.
         /// </summary>
         PALPATE_TOUCHING = 2,
         /// <summary>
-        ///  It began inside a tissue, which gives no force until it was outside once.
+        ///  The proxy began inside a tissue, which exerts no force until the proxy was outside once.
         /// </summary>
         PALPATE_EMBEDDED = 3,
         /// <summary>
-        ///  Tissues leave it no room.
+        ///  Tissues leave no space for the proxy.
         /// </summary>
         PALPATE_SQUEEZED = 4,
         /// <summary>
-        ///  The time was over before it arrived.
+        ///  The tick's time ended before the proxy arrived.
         /// </summary>
         PALPATE_LATE = 5,
     }

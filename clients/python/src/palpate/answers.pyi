@@ -10,76 +10,76 @@ from .pose import Pose
 from .views import Answer
 
 class ContactState(enum.IntEnum):
-    """Where a contact is in its life. Its end is told by ended_contact_ids."""
+    """Stage in the life of a contact. ended_contact_ids reports the end."""
     UNSPECIFIED = 0
     BEGIN = 1
     PERSIST = 2
 
 class RenderState(enum.IntEnum):
-    """How a proxy stands to the tissues."""
+    """Relation of a proxy to the tissues."""
     UNSPECIFIED = 0
     FREE = 1
-    """Nothing holds it: it is where the device is."""
+    """Nothing holds the proxy: it is at the device's pose."""
     TOUCHING = 2
-    """Tissue holds it back."""
+    """Tissue holds the proxy back."""
     EMBEDDED = 3
     """The proxy began or was teleported inside a tissue, or a tissue was added or cut so that it contains the
     proxy. The part of the tissue around the crossing triangles exerts no force until the proxy has been outside
-    once; if the proxy is wholly inside, the whole tissue exerts none. Other parts still hold it. A proxy in exact
-    contact, or at most 20 um inside, is moved off instead and is TOUCHING."""
+    once; if the proxy is wholly inside, the whole tissue exerts none. Other parts still hold the proxy. A proxy
+    in exact contact, or at most 20 um inside, is moved off instead and is TOUCHING."""
     SQUEEZED = 4
-    """Tissue that moved leaves the proxy no room. The proxy stays on its side of each contact and violates the
+    """Moving tissue leaves no space for the proxy. The proxy stays on its side of each contact and violates the
     contacts by the least possible amount, Rendering.residual_m. The force is the spring's force towards that
-    place."""
+    position."""
     LATE = 5
-    """The tick's time was over before the proxy arrived; it goes on in the next tick. Contacts, force and loads
-    are those of the last tick that was in time; the force is no more than the spring between the proxy and the
-    device. Tissue that moved and was not followed in time may lie over it, no deeper than it moved since the last
-    answer that was not late. The proxy follows it from where it last was, so it comes out on the side that it was
-    on."""
+    """The tick's time ended before the proxy arrived; the proxy continues in the next tick. Contacts, force and
+    loads are those of the last tick that was in time; the force is no greater than that of the spring between
+    proxy and device. Tissue that moved and was not followed in time may overlap the proxy, no deeper than it
+    moved since the last answer that was not late. The proxy follows the tissue from its last pose, so it comes
+    out on the side that it was on."""
 
 class UnsweptReason(enum.IntEnum):
-    """Why a contact on the way to this pose may not be in this answer or one before. Of several links and reasons
-    the one with the greatest number is told."""
+    """Reason why a contact on the way to this pose may be missing from this answer and all earlier ones. If
+    several links or reasons apply, the reason with the greatest number is reported."""
     UNSPECIFIED = 0
     NOT_ASKED_FOR = 1
-    """omit_contacts or omit_sweep."""
+    """Not requested: omit_contacts or omit_sweep."""
     FIRST_TICK = 2
-    """There is no pose to come from: a stream's first tick, or the first after a tick that failed."""
+    """No previous pose: a stream's first tick, or the first after a tick that failed."""
     TELEPORT = 3
-    """The tool was put here."""
+    """The tool was teleported."""
     NEW_TISSUE = 4
-    """A tissue was not there before: the motion before it came is not tested against it."""
+    """A tissue is new: the motion before it was added is not tested against it."""
     GOING_ON = 5
-    """The time was over first. The next ticks go on where it stopped and give the contacts that are still to be
+    """The time ended first. The next ticks continue where the sweep stopped and give the contacts still to be
     found; none is dropped. The answer with which the sweep has caught up has FLAG_SWEPT."""
 
 class FeatureKind(enum.IntEnum):
-    """Which kinds of features meet."""
+    """Kinds of feature pairs that meet."""
     UNSPECIFIED = 0
     VERTEX_FACE = 1
     EDGE_EDGE = 2
 
 class SignRule(enum.IntEnum):
-    """How inside is told from outside."""
+    """Rule that distinguishes inside from outside."""
     UNSPECIFIED = 0
     PSEUDONORMAL = 1
-    """By the angle-weighted normal of the closest feature: the mesh is closed and one body."""
+    """Angle-weighted normal of the closest feature: the mesh is closed and has one body."""
     WINDING_NUMBER = 2
-    """By the generalised winding number: the mesh is open or has several bodies. Answers carry a certainty. So it
-    is for a mesh of the other rule while it crosses itself: see LinkAnswer.sign_certainty."""
+    """Generalised winding number: the mesh is open or has several bodies. Answers carry a certainty. The rule
+    also applies to a SIGN_RULE_PSEUDONORMAL mesh while it crosses itself: see LinkAnswer.sign_certainty."""
 
 class TissueKind(enum.IntEnum):
-    """What a tissue is to an instrument."""
+    """Role of a tissue for an instrument."""
     UNSPECIFIED = 0
-    """The same as TISSUE_KIND_TISSUE."""
+    """Equal to TISSUE_KIND_TISSUE."""
     TISSUE = 1
     FORBIDDEN_REGION = 2
-    """A region that an instrument is to stay out of: it holds rendered tools back as tissue does, is marked in
+    """Region that an instrument must stay out of: it holds rendered tools back like tissue, is marked in
     contacts, and bears no load."""
 
 class Flag(enum.IntFlag):
-    """The same as masks of `flags`: flags & FLAG_MASK_SWEPT."""
+    """Flags as masks of `flags`: flags & FLAG_MASK_SWEPT."""
     NONE = 0
     TRUNCATED = 2
     DEGRADED = 4
@@ -109,27 +109,27 @@ class SurfacePoint(Answer):
     """A point on a triangle of a mesh."""
     @property
     def position_m(self) -> npt.NDArray[np.float64]:
-        """In scene frame."""
+        """Metres, scene frame."""
     @property
     def triangle_id(self) -> int:
-        """The triangle of its mesh, as numbered at upload or by the edit that made it."""
+        """Id of the triangle in its mesh, as numbered at upload or by the edit that added it."""
     @property
     def barycentric(self) -> npt.NDArray[np.float64]:
-        """Weights of the triangle's vertices in stored order; their sum is 1. Stored is the upload's order, but the
-        second and third vertex change places in a triangle that was turned to face outwards
-        (MeshReport.reversed_triangles), and in every one of a left-handed mesh. ExportTissue and ExportTool tell the
-        stored order."""
+        """Weights of the triangle's vertices in stored order; their sum is 1. The stored order is the order of the
+        upload, except that the second and third vertex are swapped in a triangle that was turned to face outwards
+        (MeshReport.reversed_triangles) and in every triangle of a left-handed mesh. ExportTissue and ExportTool
+        return the stored order."""
 
 class Contacts(Answer):
     """Contacts as parallel arrays: the i-th entry of each belongs to the i-th contact. A `_xyz` array holds three
     numbers for each contact. f32: rounded by at most 6e-8 of the coordinate. A contact is a tissue triangle that
-    is inside the link or nearer to it than contact_margin_m. A link that is wholly inside a tissue meets none;
-    one contact stands for it then: its deepest vertex, and the triangle nearest to that (wholly_inside). on_tool
-    - on_tissue is signed_distance_m times normal. Of a contact that the link has left behind (see toi) they may
-    be apart by what its path is thickened by."""
+    is inside the link or nearer to it than contact_margin_m. A link that is wholly inside a tissue touches no
+    triangle; a single contact then represents the link: its deepest vertex, and the triangle nearest to that
+    vertex (wholly_inside). on_tool - on_tissue is signed_distance_m times normal. For a contact that the link has
+    left behind (see toi) the two points may be apart by the thickening of the link's path."""
     @property
     def total(self) -> int:
-        """All contacts found, those beyond max_contacts included."""
+        """Number of contacts found, including those beyond max_contacts."""
     @property
     def tissue_ids(self) -> npt.NDArray[np.uint32]:
         ...
@@ -138,7 +138,7 @@ class Contacts(Answer):
         """The tissue triangle."""
     @property
     def barycentric_xyz(self) -> npt.NDArray[np.float32]:  # (n, 3)
-        """u, v, w on that triangle."""
+        """Barycentric weights u, v, w on that triangle."""
     @property
     def on_tissue_xyz_m(self) -> npt.NDArray[np.float32]:  # (n, 3)
         """Scene frame, metres."""
@@ -150,50 +150,50 @@ class Contacts(Answer):
         """Unit, from tissue to tool."""
     @property
     def signed_distance_m(self) -> npt.NDArray[np.float32]:
-        """Negative: penetrating by that much."""
+        """Negative: penetrating by that depth."""
     @property
     def link_triangle_ids(self) -> npt.NDArray[np.uint32]:
-        """The triangle of the link that is touched."""
+        """The touched triangle of the link."""
     @property
     def contact_ids(self) -> npt.NDArray[np.uint64]:
-        """Stays the same while the contact persists: on the same triangle or one beside it, at a nearby point,
-        through deformations and the remap of cuts. Unique in the stream, never used again."""
+        """Id of the contact, constant while the contact persists: on the same triangle or a neighbouring one, at a
+        nearby point, through deformations and the remap of cuts. Unique in the stream, never used again."""
     @property
     def states(self) -> npt.NDArray[np.int32]:
         ...
     @property
     def toi(self) -> npt.NDArray[np.float32]:
-        """When the sweep met the triangle: 0 at the pose of the last answer that had FLAG_SWEPT (else where the
-        stream began or the tool was put), 1 at this one, never later than in truth. Where the tool turned, its path
-        is thickened by 2e-4 of its length, for turns beyond 45 degrees between two poses by up to 3e-3: the toi is
-        earlier by what that takes to cross, and what is passed as near counts as met. A sweep that goes on in a later
-        tick, or comes after more than four deformations, takes the tissue as it is then and the path as much thicker
-        as the tissue can have moved since. Negative: the sweep did not meet it; it was touched before, also by an
-        answer that the sweep had not caught up with, or is within the margin only. What the link touched already
-        where the way begins, and an answer that was cut short (or a tick that was coalesced) did not tell, has the
-        time of that place. A contact that the link has left behind is given as it was at that time, with distance
-        0."""
+        """Time at which the sweep met the triangle: 0 at the pose of the last answer that had FLAG_SWEPT (otherwise
+        the pose at which the stream began or the tool was placed), 1 at this pose, never later than the true time. If
+        the tool rotated, its path is thickened by 2e-4 of its length, for rotations beyond 45 degrees between two
+        poses by up to 3e-3: the toi is earlier by the time to cross this thickness, and a triangle passed within it
+        counts as met. A sweep that continues in a later tick, or comes after more than four deformations, takes the
+        tissue in its state at that time and thickens the path by the distance that the tissue can have moved since.
+        Negative: the sweep did not meet the triangle; it was touched before, also by an answer that the sweep had not
+        caught up with, or is only within the margin. A triangle that the link already touched where the swept path
+        begins, and that a cut-short answer (or a coalesced tick) did not report, has the time of that point. A
+        contact that the link has left behind is given as it was at that time, with distance 0."""
     @property
     def forbidden(self) -> npt.NDArray[np.bool_]:
-        """The tissue is a forbidden region. Empty where the scene has none."""
+        """The tissue is a forbidden region. Empty if the scene has none."""
     @property
     def wholly_inside(self) -> npt.NDArray[np.bool_]:
-        """The contact stands for a link that is wholly inside the tissue: no triangle is touched there. Empty: none
-        does."""
+        """The contact represents a link that is wholly inside the tissue: no triangle is touched there. Empty: there
+        is no such contact."""
     @property
     def depth_max_m(self) -> npt.NDArray[np.float32]:
-        """No point of the tissue triangle is deeper in the link than this, metres, a depth is positive. Empty unless
-        some contact has a triangle that may be deeper than its signed_distance_m says by more than twice the
-        tolerance of the link's field; of the others it is then minus that distance."""
+        """Bound on the depth of the tissue triangle's points in the link, metres; a depth is positive. Empty unless a
+        contact has a triangle that may be deeper than its signed_distance_m says by more than twice the tolerance of
+        the link's field; for the other contacts it is then minus that distance."""
 
 class TrianglePairs(Answer):
     """Pairs of triangles with a point in common, as parallel arrays: the i-th entry of each belongs to the i-th
-    pair. Exact: those that brute force finds on the placed vertices; touching counts. Ordered by tissue, its
-    triangle and the link's triangle. Arrays of ends hold two ends of three numbers for each pair. f32: rounded by
-    at most 6e-8 of the coordinate."""
+    pair. The pairs are exact: those that brute force finds on the placed vertices; touching counts. Ordered by
+    tissue, its triangle and the link's triangle. Arrays of ends hold two ends of three numbers for each pair.
+    f32: rounded by at most 6e-8 of the coordinate."""
     @property
     def total(self) -> int:
-        """All pairs found, those beyond max_pairs included."""
+        """Number of pairs found, including those beyond max_pairs."""
     @property
     def tissue_ids(self) -> npt.NDArray[np.uint32]:
         """Empty for two links."""
@@ -205,20 +205,20 @@ class TrianglePairs(Answer):
         ...
     @property
     def segment_xyz_m(self) -> npt.NDArray[np.float32]:  # (n, 2, 3)
-        """The segment in which they cross, scene frame, metres; it runs along normal of triangle_ids x normal of
-        link_triangle_ids. Ends that two pairs share are the same to the bit, so segments chain into curves."""
+        """Segment of crossing, scene frame, metres; it runs along normal of triangle_ids x normal of
+        link_triangle_ids. Ends shared by two pairs are equal to the bit, so segments chain into curves."""
     @property
     def triangle_barycentric_xyz(self) -> npt.NDArray[np.float32]:  # (n, 2, 3)
-        """Weights of its ends on each triangle."""
+        """Weights of the segment's ends on each triangle."""
     @property
     def link_triangle_barycentric_xyz(self) -> npt.NDArray[np.float32]:  # (n, 2, 3)
         ...
     @property
     def coplanar(self) -> npt.NDArray[np.bool_]:
-        """The two are in one plane; the segment is between the two common points farthest apart."""
+        """The two triangles are in one plane; the segment is between the two common points farthest apart."""
 
 class LinkAnswer(Answer):
-    """A link against the tissues."""
+    """Result for a link against the tissues."""
     @property
     def tool_id(self) -> int:
         ...
@@ -231,8 +231,8 @@ class LinkAnswer(Answer):
         Penetrating: minus the depth of the deepest point of the tissue inside the link, or of the deepest vertex of
         the link inside the tissue, whichever is deeper; a long edge of the link may be deeper than its ends. The
         depth is exact at the points given; no other point of the tissue is deeper by more than twice the link's
-        FieldOptions.tolerance_m, unless depth_max_m is set. When is_lower_bound is set no tissue is nearer than this
-        (nor deeper, when it is negative: a tick that had no time to find out), and the fields from tissue_id to
+        FieldOptions.tolerance_m, unless depth_max_m is set. If is_lower_bound is set, no tissue is nearer than this
+        (nor deeper, if it is negative: the tick had no time to search), and the fields from tissue_id to
         sign_certainty are empty; contacts that the sweep met, and those that ended, are still given."""
     @property
     def is_lower_bound(self) -> bool:
@@ -252,39 +252,42 @@ class LinkAnswer(Answer):
         """Unit, from tissue to tool."""
     @property
     def sign_certainty(self) -> float:
-        """0 (the sign is a guess) to 1 (certain). Of a closed surface it is 1, also while that crosses itself: inside
-        is what it winds around once or more. A pocket that it encloses inside out (winding -1 or less), as where a
-        dent was pushed out below a thin organ, counts as outside with a certainty of 0. So in all answers."""
+        """Certainty of the sign, from 0 (a guess) to 1 (certain). It is 1 for a closed surface, even while the
+        surface crosses itself: inside is the region that it winds around once or more. A pocket that it encloses
+        inside out (winding -1 or less), for example if a dent was pushed out below a thin organ, counts as outside
+        with a certainty of 0. All answers follow this rule."""
     @property
     def contacts(self) -> Contacts:
         """Deepest first."""
     @property
     def ended_contact_ids(self) -> npt.NDArray[np.uint64]:
-        """Contacts of the last answer, those beyond max_contacts included, that are there no more. Each is named
+        """Contacts of the last answer, including those beyond max_contacts, that no longer exist. Each is named
         once."""
     @property
     def pairs(self) -> TrianglePairs:
-        """Set when triangle_pairs was asked for."""
+        """Set if triangle_pairs was requested."""
     @property
     def depth_max_m(self) -> float | None:
-        """Set, and FLAG_DEPTH_UNCERTAIN with it, when something may be deeper than signed_distance_m says by more
-        than twice the tolerance, a contact that was not found included: no point of a tissue is deeper in the link,
-        and no vertex of the link deeper in a tissue, than this. Metres, a depth is positive. So it is near an open
-        end, where the side changes without a triangle and a search would take too long, and where the search of a
-        very long triangle broke off. Not set when FLAG_DEGRADED says the same of all."""
+        """Bound on the depth, metres; a depth is positive. Set, together with FLAG_DEPTH_UNCERTAIN, if a point,
+        including that of a contact that was not found, may be deeper than signed_distance_m says by more than twice
+        the tolerance: no point of a tissue is deeper in the link, and no vertex of the link deeper in a tissue, than
+        this. This happens near an open end, at which the side changes without a triangle and a search would take too
+        long, and if the search of a very long triangle stopped early. Not set if FLAG_DEGRADED already says so of
+        everything."""
     @property
     def is_cut_short(self) -> bool:
-        """The time was over before all of this link was looked at; then FLAG_DEGRADED is set too. Contacts and pairs
-        that are given are true, but some may be missing. A known contact that was not looked at is not given, and not
-        ended: the next ticks go on with those, then with the others in turn. The distance is that of the closest
+        """The time ended before all of this link was searched; then FLAG_DEGRADED is set too. The given contacts and
+        pairs are correct, but some may be missing. A known contact that was not examined is neither given nor ended:
+        the next ticks continue with those contacts, then with the others in turn. The distance is that of the closest
         points that were found, or the lower bound."""
     @property
     def lower_bound_m(self) -> float | None:
-        """Set with is_cut_short: no tissue is nearer than this, metres; below 0, none is deeper. At or above it is
-        the distance in truth, and not above signed_distance_m unless is_lower_bound is set."""
+        """Bound on the true distance, metres, set with is_cut_short: no tissue is nearer than this; below 0, none is
+        deeper. The true distance is at or above this bound, and not above signed_distance_m unless is_lower_bound is
+        set."""
 
 class ProbeAnswer(Answer):
-    """A probe against the tissues."""
+    """Result for a probe against the tissues."""
     @property
     def tool_id(self) -> int:
         ...
@@ -293,8 +296,9 @@ class ProbeAnswer(Answer):
         """Counted from 0 in its tool."""
     @property
     def signed_distance_m(self) -> float:
-        """Metres from the probe's centre to the nearest tissue surface, less its radius; negative when it touches. A
-        centre inside the tissue counts negative. A lower bound when is_lower_bound is set."""
+        """Metres from the probe's centre to the nearest tissue surface, less its radius; negative if the probe
+        touches. The distance of a centre inside the tissue counts negative. A lower bound if is_lower_bound is
+        set."""
     @property
     def is_lower_bound(self) -> bool:
         ...
@@ -312,19 +316,19 @@ class ProbeAnswer(Answer):
         ...
 
 class Refusal(Answer):
-    """Why a tick was refused. It changed nothing."""
+    """Reason why a tick was refused. The tick changed nothing."""
     @property
     def code(self) -> int:
         """A google.rpc.Code."""
     @property
     def field(self) -> str:
-        """The field at fault, as `tools[0].pose.orientation`."""
+        """The invalid field, for example `tools[0].pose.orientation`."""
     @property
     def message(self) -> str:
-        """What is wrong, what was got and what was expected."""
+        """Description of the error, with the received and the expected value."""
 
 class LinkPairs(Answer):
-    """Two links that cross."""
+    """Two links that cross each other."""
     @property
     def tool_id(self) -> int:
         ...
@@ -336,16 +340,17 @@ class LinkPairs(Answer):
         ...
     @property
     def other_link(self) -> int:
-        """Of the same tool it is a later one."""
+        """If both links belong to one tool, other_link is the later one."""
     @property
     def pairs(self) -> TrianglePairs:
-        """Here triangle_ids are those of the other link."""
+        """In these pairs triangle_ids are those of the other link."""
 
 class StageTimes(Answer):
-    """What a tick spent at the server, from its bytes to its answer's: the metrics' stages. Microseconds."""
+    """Time that a tick spent at the server, from its bytes to the bytes of its answer, by the stages of the
+    metrics. Microseconds."""
     @property
     def wait_us(self) -> float:
-        """From its bytes to the engine."""
+        """From the tick's bytes to the engine."""
     @property
     def engine_us(self) -> float:
         """In the engine; also TrackResponse.compute_us."""
@@ -354,17 +359,17 @@ class StageTimes(Answer):
         """From the engine's answer to this message."""
     @property
     def render_us(self) -> float:
-        """Of engine_us: drawing the proxies of rendered tools."""
+        """Part of engine_us: moving the proxies of rendered tools."""
 
 class TissueLoad(Answer):
-    """What a tissue bears of a tool's contacts: a solver adds it to its external forces. Forces and moment are
-    those of the contacts, the other way, to 1e-6 of them."""
+    """Load of a tool's contacts on a tissue: a solver adds it to its external forces. Forces and moment are
+    opposite to those of the contacts, to 1e-6 of them."""
     @property
     def tissue_id(self) -> int:
         ...
     @property
     def geometry_revision(self) -> int:
-        """The revision that the vertices are of."""
+        """Revision that the vertices refer to."""
     @property
     def vertex_ids(self) -> npt.NDArray[np.uint32]:
         """Ascending."""
@@ -373,240 +378,243 @@ class TissueLoad(Answer):
         """Three numbers for each vertex, newtons."""
 
 class GraspEvent(Answer):
-    """A tissue is held between two links whose contacts oppose each other, or is not any more."""
+    """Start or end of a grasp: two links, whose contacts oppose each other, hold a tissue between them."""
     @property
     def tissue_id(self) -> int:
         ...
     @property
     def link(self) -> int:
-        """The lesser first."""
+        """The lesser of the two links."""
     @property
     def other_link(self) -> int:
         ...
     @property
     def contact_id(self) -> int:
-        """Of Rendering.contact_ids, on link and other_link."""
+        """Ids as in Rendering.contact_ids, on link and other_link."""
     @property
     def other_contact_id(self) -> int:
         ...
     @property
     def begins(self) -> bool:
-        """It begins; else it ends."""
+        """true: the grasp begins; false: it ends."""
 
 class LocalModel(Answer):
-    """The contacts about a proxy, taken for planes, so that a device can render them at its own rate without
-    waiting for answers. Scene frame. A point of a link moves by dx + dtheta x (c - hold point) + dl times the
-    link's screw, and a contact's gap with it: gap(t) = gap_m + normal . (what on_tool moves by) -
+    """Contacts around a proxy, approximated by planes, so that a device can render them at its own rate without
+    waiting for answers. Scene frame. A displacement moves a point c of a link by dx + dtheta x (c - hold point) +
+    dl times the link's screw, and changes a contact's gap: gap(t) = gap_m + normal . (displacement of on_tool) -
     normal_velocity_m_s t t counts from the sending of the tick (TrackResponse.client_time_ns). The revisions are
     TrackResponse.tissues."""
     @property
     def tool_id(self) -> int:
-        """Those of the answer: a model may be handed on alone."""
+        """Tool and sequence of the answer, repeated here because a model may be passed on alone."""
     @property
     def sequence(self) -> int:
         ...
     @property
     def server_time_ns(self) -> int:
-        """When the server began to answer that tick, by the clock of TrackResponse.received_ns."""
+        """Time at which the server began to answer that tick, by the clock of TrackResponse.received_ns."""
     @property
     def reference(self) -> Pose | None:
-        """The reference: where the proxy was. Displacements count from here."""
+        """Reference pose: the pose of the proxy. Displacements count from here."""
     @property
     def reference_link_poses(self) -> list[Pose]:
         """Tool frame from link frame, one for each link."""
     @property
     def hold_point_m(self) -> npt.NDArray[np.float64] | None:
-        """As RenderOptions.hold_point_m."""
+        """Equal to RenderOptions.hold_point_m."""
     @property
     def reach_m(self) -> float:
-        """No point of the tool is farther from its hold point."""
+        """Upper bound on the distance of the tool's points from the hold point, metres."""
     @property
     def complete_radius_m(self) -> float:
-        """While no point of the tool is moved farther than this from the reference, less tissue_speed_m_s times the
-        age, whatever it would touch violates a row to within its gap_error_m; second-order terms of a turn count.
-        Beyond it the rows hold as they are, but there may be more to touch than they tell of. Without rows this is
-        how far all is free."""
+        """Radius within which the rows are complete, metres: while no point of the tool is displaced from the
+        reference by more than this radius, less tissue_speed_m_s times the age, any contact with tissue violates a
+        row, to within the row's gap_error_m; second-order terms of a rotation count. Beyond the radius the rows hold
+        unchanged, but the tool may touch tissue that no row describes. Without rows this is the radius within which
+        the tool moves freely."""
     @property
     def tissue_speed_m_s(self) -> float:
-        """No tissue that has a say moves faster."""
+        """Upper bound on the speed of the tissues that can hold the proxy."""
     @property
     def expires_us(self) -> int:
-        """Older than this the model is not to be used: 100,000. The force fades to zero within 50 ms then, and with a
-        newer one is back at the cap after 0.25 s."""
+        """Age after which the model must not be used: 100,000. The force then fades to zero within 50 ms, and with a
+        newer model is back at the cap after 0.25 s."""
     @property
     def friction(self) -> float:
-        """As RenderOptions.friction."""
+        """Equal to RenderOptions.friction."""
     @property
     def link_screws(self) -> npt.NDArray[np.float64]:
-        """How a metre of its coordinate moves each link, tool frame: six numbers for each link, radians of turn and
-        metres of the origin. All 0: it has not been moved yet."""
+        """Motion of each link per metre of its coordinate, tool frame: six numbers for each link, radians of rotation
+        and metres of the origin. All 0: the link has not been moved yet."""
     @property
     def contact_ids(self) -> npt.NDArray[np.uint64]:
-        """The contacts, as parallel arrays, 64 at most. As Rendering.contact_ids."""
+        """Contacts, as parallel arrays, at most 64. Ids as in Rendering.contact_ids. 0: not a contact but a plane
+        that keeps a triangle of the tissue from the link if no contact's plane does; it has no friction."""
     @property
     def contact_tissue_ids(self) -> npt.NDArray[np.uint32]:
         ...
     @property
     def contact_links(self) -> npt.NDArray[np.uint32]:
-        """Counted from 0 in the tool."""
+        """Links, counted from 0 in the tool."""
     @property
     def on_tool_xyz_m(self) -> npt.NDArray[np.float64]:  # (n, 3)
-        """Point of the link where the reference has it, three numbers each, metres."""
+        """Points of the link at the reference pose, three numbers each, metres."""
     @property
     def normal_xyz(self) -> npt.NDArray[np.float64]:  # (n, 3)
-        """Unit, from tissue to tool, three numbers each."""
+        """Unit normals from tissue to tool, three numbers each."""
     @property
     def gap_m(self) -> npt.NDArray[np.float64]:
-        """Of on_tool over the tissue's plane. The proxy keeps 20 um where it comes to rest; stopped on its way it may
-        be nearer until the next tick, and is never at 0."""
+        """Height of on_tool above the tissue's plane. A proxy at rest keeps 20 um; a proxy that was stopped on its
+        way may be nearer until the next tick, and is never at 0."""
     @property
     def normal_velocity_m_s(self) -> npt.NDArray[np.float64]:
-        """Of the tissue along the normal; positive when it comes nearer."""
+        """Velocity of the tissue along the normal; positive if the tissue approaches."""
     @property
     def gap_error_m(self) -> npt.NDArray[np.float64]:
-        """Within the radius the gap is off by no more than this."""
+        """Bound on the error of the gap within the radius."""
 
 class Rendering(Answer):
-    """What rendering one tool answers. Scene frame."""
+    """Result of rendering one tool. Scene frame."""
     @property
     def tool_id(self) -> int:
         ...
     @property
     def proxy(self) -> Pose:
-        """Scene frame from tool frame, of the proxy: what a simulator draws."""
+        """Scene frame from tool frame, of the proxy: the pose at which a simulator draws the tool."""
     @property
     def proxy_link_poses(self) -> list[Pose]:
         """Tool frame from link frame, of the proxy: one for each link."""
     @property
     def link_follow_m(self) -> npt.NDArray[np.float64]:
-        """How far each link is behind its commanded pose, metres at its farthest point: a jaw that closes on tissue.
-        Times link_stiffness_n_per_m it is the force of the grip."""
+        """Distance of each link from its commanded pose, metres at the link's farthest point: nonzero for a jaw that
+        closes on tissue. Times link_stiffness_n_per_m it is the force of the grip."""
     @property
     def force_n(self) -> npt.NDArray[np.float64]:
-        """To be sent to the hand, at the hold point. Towards the proxy; zero in the air."""
+        """Force to send to the hand, newtons, at the hold point. Points towards the proxy; zero in the air."""
     @property
     def torque_nm(self) -> npt.NDArray[np.float64]:
-        """About the hold point."""
+        """Torque about the hold point, newton metres."""
     @property
     def state(self) -> RenderState:
         ...
     @property
     def residual_m(self) -> float:
-        """Of RENDER_STATE_SQUEEZED: how deep the worst contact is, metres."""
+        """Depth of the worst contact in RENDER_STATE_SQUEEZED, metres."""
     @property
     def limited(self) -> bool:
-        """Cap or rate changed force or torque: they are not the sum of the contacts' now."""
+        """Cap or rate changed force or torque: they are not the sum of the contacts' forces now."""
     @property
     def contact_ids(self) -> npt.NDArray[np.uint64]:
-        """Contacts that bear, as parallel arrays. The ids are of this proxy: each stays the same while its contact
-        lasts, and is not that of Contacts.contact_ids."""
+        """Load-bearing contacts, as parallel arrays. The ids belong to this proxy: each stays the same while its
+        contact lasts, and is unrelated to Contacts.contact_ids."""
     @property
     def contact_tissue_ids(self) -> npt.NDArray[np.uint32]:
         ...
     @property
     def contact_links(self) -> npt.NDArray[np.uint32]:
-        """Counted from 0 in the tool."""
+        """Links, counted from 0 in the tool."""
     @property
     def contact_xyz_m(self) -> npt.NDArray[np.float32]:  # (n, 3)
-        """On the tissue, three numbers each, metres."""
+        """Points on the tissue, three numbers each, metres."""
     @property
     def contact_force_xyz_n(self) -> npt.NDArray[np.float32]:  # (n, 3)
-        """On the tool, three numbers each, newtons. Their sum is the force before cap and rate."""
+        """Forces on the tool, three numbers each, newtons. Their sum is the force before cap and rate."""
     @property
     def contact_forbidden(self) -> npt.NDArray[np.bool_]:
         """The tissue is a forbidden region."""
     @property
     def tissue_loads(self) -> list[TissueLoad]:
-        """One for each tissue that bears, ordered by id; forbidden regions bear nothing."""
+        """Loads, one for each tissue that bears a load, ordered by id; forbidden regions bear none."""
     @property
     def grasps(self) -> list[GraspEvent]:
-        """What began and ended in this tick."""
+        """Grasps that began or ended in this tick."""
     @property
     def device_distance_m(self) -> npt.NDArray[np.float64]:
-        """When device_distances was asked for: metres from each link to the nearest tissue, at the device's pose. As
-        LinkAnswer.signed_distance_m, a lower bound where is_lower_bound."""
+        """Distances in metres from each link to the nearest tissue, at the device's pose; set if device_distances was
+        requested. A lower bound, like LinkAnswer.signed_distance_m, if device_distance_is_lower_bound is set."""
     @property
     def device_distance_is_lower_bound(self) -> npt.NDArray[np.bool_]:
         ...
     @property
     def local_model(self) -> LocalModel | None:
-        """When it was asked for. Missing when the tick's time was over before the proxy had followed the tissues: go
-        on with the last one, until it expires."""
+        """Set if RenderOptions.local_model was requested. Missing if the tick's time ended before the proxy had
+        followed the tissues: continue with the last model until it expires."""
 
 class TrackResponse(Answer):
     @property
     def sequence(self) -> int:
-        """The tick that is answered."""
+        """Sequence of the answered tick."""
     @property
     def coalesced(self) -> int:
-        """How many older ticks were coalesced into this one: they have no answer of their own."""
+        """Number of older ticks coalesced into this one: they have no answer of their own."""
     @property
     def client_time_ns(self) -> int:
-        """As in the tick."""
+        """Equal to Tick.client_time_ns."""
     @property
     def received_ns(self) -> int:
-        """When the tick was read by the server: nanoseconds of its monotonic clock."""
+        """Time at which the server read the tick: nanoseconds of its monotonic clock."""
     @property
     def compute_us(self) -> float:
-        """Time in the engine."""
+        """Time in the engine, microseconds."""
     @property
     def flags(self) -> Flag:
-        """Any of Flag, combined: bit n is the flag with number n. FlagMask has them as masks."""
+        """Combination of Flag values: bit n is the flag with number n. FlagMask has them as masks."""
     @property
     def tissues(self) -> list[TissueState]:
-        """Every tissue of the scene, ordered by id: what was seen."""
+        """Every tissue of the scene, ordered by id, at the revision that the answer was computed from."""
     @property
     def links(self) -> list[LinkAnswer]:
-        """One for each link of each tool, in the order of TrackStart."""
+        """Results, one for each link of each tool, in the order of TrackStart."""
     @property
     def probes(self) -> list[ProbeAnswer]:
-        """One for each probe of each tool, in the same order."""
+        """Results, one for each probe of each tool, in the same order."""
     @property
     def refusal(self) -> Refusal | None:
-        """Set when the tick was refused; then only sequence, coalesced, client_time_ns, received_ns, flags and
-        session_token hold."""
+        """Set if the tick was refused; then only sequence, coalesced, client_time_ns, received_ns, flags and
+        session_token are valid."""
     @property
     def link_pairs(self) -> list[LinkPairs]:
-        """Links of the stream's tools that cross each other, when link_pairs was asked for. Ordered as the links are;
+        """Links of the stream's tools that cross each other; set if link_pairs was requested. Ordered like links;
         links that do not cross are left out."""
     @property
     def session_token(self) -> bytes:
-        """In the first answer of a stream: what TrackStart.resume_token is to be after the stream breaks off. It is a
-        secret. Empty when the server keeps no sessions."""
+        """Token for TrackStart.resume_token after the stream breaks off; set in the first answer of a stream. The
+        token is a secret. Empty if the server keeps no sessions."""
     @property
     def is_notice(self) -> bool:
-        """This answers no tick: sequence is that of the last answered one, and only received_ns, flags and
-        session_token hold."""
+        """This message answers no tick: sequence is that of the last answered tick, and only received_ns, flags and
+        session_token are valid."""
     @property
     def stages(self) -> StageTimes | None:
-        """Set when report_stages was asked for, in the answers of Track."""
+        """Set in the answers of Track if report_stages was requested."""
     @property
     def renderings(self) -> list[Rendering]:
-        """One for each of TrackStart.render, in that order. None in a refusal or a notice: let the force fade
-        then."""
+        """Results, one for each of TrackStart.render, in that order. Empty in a refusal or a notice: let the force
+        fade then."""
     @property
     def resumed_sequence(self) -> int | None:
-        """In the first answer of a stream that was resumed (TrackStart.resume_token): the greatest sequence that the
-        session had taken before, answered, coalesced or waiting. Ticks go on above it. Missing: it had taken none."""
+        """Greatest sequence that the session had taken before, answered, coalesced or waiting; set in the first
+        answer of a resumed stream (TrackStart.resume_token). Ticks continue above it. Missing: the session had taken
+        none."""
     @property
     def unswept_reason(self) -> UnsweptReason:
-        """Why FLAG_SWEPT is not set; unspecified where it is."""
+        """Reason why FLAG_SWEPT is not set; unspecified if it is set."""
 
 class QueryDistancesResponse(Answer):
     """Parallel arrays: the i-th entry of each belongs to the i-th point."""
     @property
     def signed_distance_m(self) -> npt.NDArray[np.float64]:
-        """Negative inside. Where is_lower_bound is set: no surface is nearer than this."""
+        """Negative inside. If is_lower_bound is set: no surface is nearer than this."""
     @property
     def is_lower_bound(self) -> npt.NDArray[np.bool_]:
         ...
     @property
     def tissue_ids(self) -> npt.NDArray[np.uint32]:
-        """The tissue met; 0 when the target is a link."""
+        """Nearest tissue; 0 if the target is a link."""
     @property
     def closest_xyz_m(self) -> npt.NDArray[np.float32]:  # (n, 3)
-        """The closest point, its triangle and its weights there. Zero where is_lower_bound is set. f32: rounded by at
-        most 6e-8 of the coordinate."""
+        """Closest point, its triangle and its weights there. Zero if is_lower_bound is set. f32: rounded by at most
+        6e-8 of the coordinate."""
     @property
     def triangle_ids(self) -> npt.NDArray[np.uint32]:
         ...
@@ -615,18 +623,18 @@ class QueryDistancesResponse(Answer):
         ...
     @property
     def normal_xyz(self) -> npt.NDArray[np.float32]:  # (n, 3)
-        """Unit, outwards at the closest point."""
+        """Unit normal, outwards at the closest point."""
     @property
     def sign_certainty(self) -> npt.NDArray[np.float32]:
-        """0 (the sign is a guess) to 1 (certain)."""
+        """Certainty of the sign, from 0 (a guess) to 1 (certain)."""
     @property
     def tissues(self) -> list[TissueState]:
-        """Every tissue of the scene, ordered by id: what was seen."""
+        """Every tissue of the scene, ordered by id, at the revision that the answer was computed from."""
 
 class QueryContactsResponse(Answer):
     @property
     def flags(self) -> Flag:
-        """As in TrackResponse."""
+        """Fields as in TrackResponse."""
     @property
     def compute_us(self) -> float:
         ...
@@ -656,40 +664,41 @@ class FeatureContacts(Answer):
         ...
     @property
     def tissue_ids(self) -> npt.NDArray[np.uint32]:
-        """The tissue of the vertex, or of the edge that is less by tissue and vertices."""
+        """Tissue of the vertex, or of the edge that is less by tissue and vertices."""
     @property
     def other_tissue_ids(self) -> npt.NDArray[np.uint32]:
-        """The tissue of the face, or of the other edge."""
+        """Tissue of the face, or of the other edge."""
     @property
     def vertex_ids(self) -> npt.NDArray[np.uint32]:  # (n, 4)
-        """Four for each contact, which name the features. A vertex and a face: the vertex, then the face's three in
-        stored order. Two edges: the ends of the first, ascending, then of the other, ascending."""
+        """Four vertex ids for each contact, which name the features. A vertex and a face: the vertex, then the face's
+        three vertices in stored order. Two edges: the ends of the first, ascending, then of the other, ascending."""
     @property
     def triangle_ids(self) -> npt.NDArray[np.uint32]:
-        """The face is other_triangle_ids. Of a vertex or an edge: the least triangle that has it."""
+        """A face is its triangle in other_triangle_ids. A vertex or an edge is given by the least triangle that has
+        it."""
     @property
     def other_triangle_ids(self) -> npt.NDArray[np.uint32]:
         ...
     @property
     def barycentric_xyz(self) -> npt.NDArray[np.float32]:  # (n, 3)
-        """u, v, w of the contact on these triangles."""
+        """Barycentric weights u, v, w of the contact on these triangles."""
     @property
     def other_barycentric_xyz(self) -> npt.NDArray[np.float32]:  # (n, 3)
         ...
     @property
     def point_xyz_m(self) -> npt.NDArray[np.float32]:  # (n, 3)
-        """Where the features are nearest at toi: scene frame, metres. Without a thickness both are the same but for
+        """Closest points of the two features at toi: scene frame, metres. Without a thickness both are equal up to
         rounding."""
     @property
     def other_point_xyz_m(self) -> npt.NDArray[np.float32]:  # (n, 3)
         ...
     @property
     def normal_xyz(self) -> npt.NDArray[np.float32]:  # (n, 3)
-        """Unit, towards the first feature from the other, as they come together. Zero where neither the features nor
-        their motion define a direction."""
+        """Unit normal, towards the first feature from the other, as they come together. Zero if neither the features
+        nor their motion define a direction."""
 
 class TissueMotion(Answer):
-    """Between which revisions a tissue was taken to move."""
+    """The revisions between which a tissue was taken to move."""
     @property
     def tissue_id(self) -> int:
         ...
@@ -701,13 +710,13 @@ class TissueMotion(Answer):
         ...
     @property
     def topology_revision(self) -> int:
-        """Of both."""
+        """Topology revision of both geometry revisions."""
 
 class SelfCollisionTotals(Answer):
-    """What was found in all, and between which revisions."""
+    """Totals of all contacts, and the revisions compared."""
     @property
     def vertex_face(self) -> int:
-        """Contacts found, those beyond max_contacts included."""
+        """Number of contacts found, including those beyond max_contacts."""
     @property
     def edge_edge(self) -> int:
         ...
@@ -719,7 +728,7 @@ class SelfCollisionTotals(Answer):
         """Every tissue of the request, ordered by id."""
 
 class MeshReport(Answer):
-    """What a mesh was found to be when it was loaded. Counts are of the mesh as stored."""
+    """Properties of a mesh, determined at load. Counts refer to the mesh as stored."""
     @property
     def vertices(self) -> int:
         ...
@@ -731,38 +740,39 @@ class MeshReport(Answer):
         """Connected bodies (triangles joined by an edge)."""
     @property
     def open_edges(self) -> int:
-        """Edges with one triangle, without those that are joined (welded_edges)."""
+        """Edges with one triangle, excluding joined edges (welded_edges)."""
     @property
     def non_manifold_edges(self) -> int:
         """Edges with three triangles or more."""
     @property
     def degenerate_triangles(self) -> int:
-        """Triangles of zero area. They are kept, and answer like the segment or point they are."""
+        """Triangles of zero area. They are kept, and distances to them are those to the segment or point that they
+        form."""
     @property
     def duplicate_triangles(self) -> int:
-        """Triangles with the same three vertices as an earlier one. They are kept."""
+        """Triangles with the same three vertices as an earlier triangle. They are kept."""
     @property
     def unreferenced_vertices(self) -> int:
         """Vertices that no triangle uses."""
     @property
     def reversed_triangles(self) -> int:
-        """Triangles whose winding was turned so that neighbours agree and closed bodies face outwards."""
+        """Triangles whose winding was reversed so that neighbours agree and closed bodies face outwards."""
     @property
     def inconsistent_edges(self) -> int:
         """Edges whose two triangles still disagree in winding (a surface that has no consistent side)."""
     @property
     def closed(self) -> bool:
-        """Every edge has two triangles that agree in winding."""
+        """Every edge has two triangles, and they agree in winding."""
     @property
     def volume_m3(self) -> float:
-        """Signed volume, cubic metres: positive when the mesh faces outwards, negative for the wall of a lumen.
-        Meaningful when closed."""
+        """Signed volume, cubic metres: positive if the mesh faces outwards, negative for the wall of a lumen.
+        Meaningful if closed."""
     @property
     def area_m2(self) -> float:
         ...
     @property
     def box_min_m(self) -> npt.NDArray[np.float64]:
-        """The box of all used vertices."""
+        """Bounding box of all used vertices."""
     @property
     def box_max_m(self) -> npt.NDArray[np.float64]:
         ...
@@ -771,24 +781,24 @@ class MeshReport(Answer):
         ...
     @property
     def sign_rule(self) -> SignRule:
-        """How the sign of a distance to this mesh is decided."""
+        """Rule that decides the sign of a distance to this mesh."""
     @property
     def filled_holes(self) -> int:
         """Holes that were filled (MeshHeader.fill_holes_m)."""
     @property
     def added_triangles(self) -> int:
-        """Triangles that fill them: the last ones, counted in `triangles`."""
+        """Triangles that fill these holes: the last ones of the mesh, included in `triangles`."""
     @property
     def welded_edges(self) -> int:
-        """Seam edges: pairs of open edges at equal positions whose triangles name different vertices, as exporters
+        """Seam edges: pairs of open edges at equal positions whose triangles use different vertices, as exporters
         write them along texture and normal seams. Exactly two open edges with equal ends and opposite directions
         count as one edge, and their ends as one vertex; all ids stay as they were sent. Three or more coincident
-        edges, two in the same direction, and the two sides of a sheet are not joined. Each revision decides this
-        anew: a deformation can separate a seam or close one, and a cut without width closes at once."""
+        edges, two edges in the same direction, and the two sides of a sheet are not joined. Each revision decides
+        this again: a deformation can separate a seam or close one, and a cut without width closes at once."""
     @property
     def unit_doubt(self) -> str:
-        """A message for the user if the unit is in doubt: the longest side of the bounding box is below 0.5 mm or
-        above 2.5 m. Empty otherwise."""
+        """Message for the user if the unit is in doubt: the longest side of the bounding box is below 0.5 mm or above
+        2.5 m. Empty otherwise."""
 
 class Tissue(Answer):
     """A deformable triangle mesh in scene frame."""
@@ -806,7 +816,7 @@ class Tissue(Answer):
         """Rises by one with each cut."""
     @property
     def report(self) -> MeshReport:
-        """As loaded."""
+        """Report of the mesh as loaded."""
     @property
     def vertices(self) -> int:
         """Vertices and triangles now. Ids of removed triangles are not used again."""
@@ -815,15 +825,15 @@ class Tissue(Answer):
         ...
     @property
     def sign_rule(self) -> SignRule:
-        """How inside is told from outside now (a cut can open a closed tissue)."""
+        """Rule that distinguishes inside from outside now (a cut can open a closed tissue)."""
     @property
     def kind(self) -> TissueKind:
         ...
     @property
     def durable_geometry_revision(self) -> int | None:
-        """What would be there after a crash of the server now: all cuts, and the positions of this geometry revision
-        or a newer one. The deformations after it are lost then, and their revisions are given anew. Missing in a
-        scene that is not durable."""
+        """Revisions that would survive a crash of the server now: all cuts, and the positions of this geometry
+        revision or a newer one. Later deformations are lost in a crash, and their revision numbers are assigned
+        again. Missing in a scene that is not durable."""
     @property
     def durable_topology_revision(self) -> int | None:
         ...
@@ -838,7 +848,7 @@ class Link(Answer):
         ...
     @property
     def rest_pose(self) -> Pose | None:
-        """Where the link is in its tool when a tick gives no link pose."""
+        """Tool frame from link frame, used if a tick gives no link pose."""
 
 class Probe(Answer):
     """A named sphere fixed to a link: a tip, a pad."""
@@ -847,13 +857,14 @@ class Probe(Answer):
         """Unique in its tool, 1 to 64 characters."""
     @property
     def link(self) -> int:
-        """The link it is fixed to, counted from 0."""
+        """The link to which the probe is fixed, counted from 0."""
     @property
     def position_m(self) -> npt.NDArray[np.float64] | None:
-        """In the link's frame, metres, after scale and basis, each at most 10,000 from 0. Missing: the origin."""
+        """Centre in the link's frame, metres, after scale and basis, each coordinate at most 10,000 from 0. Missing:
+        the origin."""
     @property
     def radius_m(self) -> float:
-        """Metres, >= 0: the probe touches when its centre is this near."""
+        """Metres, >= 0: the probe touches if its centre is within this distance."""
 
 class Tool(Answer):
     """A rigid instrument."""
@@ -895,18 +906,18 @@ class Scene(Answer):
         ...
     @property
     def quarantined(self) -> bool:
-        """Its writer failed three times in a row: all but looking and deleting is refused with FAILED_PRECONDITION
-        (violation type SCENE_QUARANTINED) until its indices have been rebuilt."""
+        """The scene's writer failed three times in a row: all calls except reading and deleting are refused with
+        FAILED_PRECONDITION (violation type SCENE_QUARANTINED) until its indices have been rebuilt."""
     @property
     def durable(self) -> bool:
-        """It survives the server. After a restart it has its id, its owner and the ids of its tissues and tools; held
-        revisions are gone."""
+        """The scene survives the server. After a restart it has its id, its owner and the ids of its tissues and
+        tools; held revisions are gone."""
     @property
     def field_builds(self) -> list[FieldBuild]:
         """Fields that AddTool calls are building now. A client that waits for AddTool reads its progress here."""
 
 class FieldReport(Answer):
-    """What a link's signed distance field costs and promises."""
+    """Size, accuracy and build time of a link's signed distance field."""
     @property
     def subspaces(self) -> int:
         """Subspaces, one grid each."""
@@ -915,10 +926,10 @@ class FieldReport(Answer):
         """Distances stored."""
     @property
     def bytes(self) -> int:
-        """Memory of the field."""
+        """Memory of the field, bytes."""
     @property
     def tolerance_m(self) -> float:
-        """Error asked for, metres."""
+        """Requested error, metres."""
     @property
     def bound_m(self) -> float:
         """Largest certified error of any cell, metres."""
@@ -930,13 +941,13 @@ class FieldReport(Answer):
         """Cells that answer exactly, from the few triangles that can be nearest."""
     @property
     def wide_cells(self) -> int:
-        """Cells that do neither: their certified interval is wider than the tolerance."""
+        """Cells of neither kind: their certified interval is wider than the tolerance."""
     @property
     def build_ms(self) -> float:
         """Time to build the field or to read it from the cache, milliseconds."""
     @property
     def cached(self) -> bool:
-        """Not built: read from the cache, or another link's of the same mesh."""
+        """The field was not built: it was read from the cache, or shared with another link of the same mesh."""
 
 class DeformResponse(Answer):
     @property
@@ -944,23 +955,23 @@ class DeformResponse(Answer):
         ...
     @property
     def geometry_revision(self) -> int:
-        """The tissue's revision that has this deformation."""
+        """Revision of the tissue that contains this deformation."""
     @property
     def triangles_touched(self) -> int:
         """Triangles with a moved vertex."""
     @property
     def triangles_relocated(self) -> int:
-        """Triangles that were filed elsewhere in the index: those that no longer move with their neighbours, also
-        ones that moved earlier."""
+        """Triangles that were moved within the index: those that no longer move with their neighbours, including ones
+        that moved earlier."""
     @property
     def update_us(self) -> float:
-        """Time to apply and publish it, waiting excluded."""
+        """Time to apply and publish the deformation, excluding waiting, microseconds."""
     @property
     def held_geometry_revisions(self) -> npt.NDArray[np.uint64]:
-        """When hold was set: the revisions of the tissue that are held now, oldest first, this one the last."""
+        """Revisions of the tissue that are held now, oldest first, this one last; set if hold was set."""
     @property
     def durable_geometry_revision(self) -> int | None:
-        """As in Tissue: a deformation does not wait for the disk."""
+        """Durable revisions, see Tissue: a deformation does not wait for the disk."""
     @property
     def durable_topology_revision(self) -> int | None:
         ...
@@ -969,13 +980,13 @@ class DeformResponse(Answer):
         """MeshReport.welded_edges of this revision. It falls if the deformation separated a seam."""
 
 class TriangleRemap(Answer):
-    """What became of a removed triangle."""
+    """Replacement of a removed triangle."""
     @property
     def old_triangle(self) -> int:
         ...
     @property
     def new_triangles(self) -> npt.NDArray[np.uint32]:
-        """The triangles that named it as their parent. Empty: it is gone."""
+        """Triangles that named it as their parent. Empty: the triangle has no replacement."""
 
 class EditTopologyResponse(Answer):
     @property
@@ -995,16 +1006,16 @@ class EditTopologyResponse(Answer):
         ...
     @property
     def remap(self) -> list[TriangleRemap]:
-        """What became of each removed triangle, in the order they were named."""
+        """Replacements of each removed triangle, in the order of the request."""
     @property
     def sign_rule(self) -> SignRule:
         ...
     @property
     def update_us(self) -> float:
-        """Time to apply and publish it, waiting excluded."""
+        """Time to apply and publish the edit, excluding waiting, microseconds."""
     @property
     def durable_geometry_revision(self) -> int | None:
-        """As in Tissue: in a durable scene the cut is on the disk before it is acknowledged."""
+        """Durable revisions, see Tissue: in a durable scene the cut is on the disk before it is acknowledged."""
     @property
     def durable_topology_revision(self) -> int | None:
         ...
@@ -1015,10 +1026,10 @@ class EditTopologyResponse(Answer):
 class HoldTissueResponse(Answer):
     @property
     def geometry_revision(self) -> int:
-        """The revision that is held: the newest."""
+        """The held revision: the newest."""
     @property
     def topology_revision(self) -> int:
         ...
     @property
     def held_geometry_revisions(self) -> npt.NDArray[np.uint64]:
-        """All that are held now, oldest first, this one the last. At most 8: see DeformRequest.hold."""
+        """All revisions held now, oldest first, this one last. At most 8: see DeformRequest.hold."""
