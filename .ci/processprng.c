@@ -1,5 +1,6 @@
-/* Wine before 9 has no bcryptprimitives.dll, whose one function Rust's standard library takes random bytes from. This is that
-   function over the one that older programs call, for tests under Wine alone: Windows has had its own since version 7. */
+/* Wine before 9 has no bcryptprimitives.dll, from whose only function Rust's standard library takes random bytes. This
+   file implements that function with the one that older programs call, for tests under Wine only: Windows has had its
+   own since version 7. */
 #include <windows.h>
 
 BOOLEAN NTAPI SystemFunction036(PVOID bytes, ULONG n);

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Certificates and a key for development: an authority of your own, the server's certificate, a client's, and a file
-# with one API key. Needs openssl.
+# Makes certificates and a key for development: an authority, the server's certificate, a client's, and a file with one
+# API key. Needs openssl.
 #   deploy/dev-certificates.sh FOLDER [NAME]...
-# NAMEs are further host names or IP addresses of the server; localhost, 127.0.0.1, ::1 and palpate are in it anyway.
+# NAMEs are further host names or IP addresses of the server; localhost, 127.0.0.1, ::1 and palpate are always included.
 #
 #   FOLDER/server   what the server reads, and all that is mounted into a container
 #   FOLDER/client   what a client needs
 #   FOLDER/ca       the authority's private key; it leaves this folder never
 #
-# Nothing here is for a server that others depend on: the authority's key lies unprotected on this disk.
+# Do not use these files for a server that others depend on: the authority's key is unprotected on this disk.
 set -euo pipefail
 umask 077
 
@@ -40,7 +40,7 @@ mkdir "$made/server" "$made/client" "$made/ca"
 
 private_key() { openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1"; }
 
-# certificate NAME KEY OUT EXTENSIONS: signed by the authority.
+# certificate NAME KEY OUT EXTENSIONS: makes a certificate signed by the authority.
 certificate() {
     openssl req -new -key "$2" -subj "/CN=$1" -out "$made/request"
     openssl x509 -req -in "$made/request" -CA "$made/ca/ca.pem" -CAkey "$made/ca/ca.key" \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Whether a Palpate server serves: asks /health at its metrics address. Needs nothing but bash.
+# Succeeds if a Palpate server serves: requests /health at its metrics address. Needs nothing but bash.
 #   health-check.sh [HOST:PORT]
 # Without an argument the address is that of PALPATE_METRICS_LISTEN.
 set -eu

@@ -17,17 +17,17 @@ import kubernetes_validate
 import yaml
 
 try:
-    # Made from the operator's resource definitions.
+    # Generated from the operator's resource definitions.
     from cloudcoil.models.prometheus_operator import v1 as prometheus_operator
 except ImportError:
     prometheus_operator = None
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The oldest that is looked at, and the newest that kubernetes-validate knows.
+# The oldest version that is checked, and the newest that kubernetes-validate knows.
 VERSIONS = ["1.32", kubernetes_validate.latest_version()]
-# Kinds of others, of which there is no schema here.
+# Foreign kinds without a schema here.
 WITHOUT_SCHEMA = {"ServiceMonitor"} if prometheus_operator is None else set()
-# What is no manifest by itself.
+# Patches, which are not complete manifests.
 PATCHES = {HERE / "overlays/agones/network-policy.yaml"}
 
 
@@ -67,7 +67,7 @@ def check(manifest: dict, agones: dict[str, dict]) -> list[str]:
         errors = jsonschema.Draft202012Validator(agones[kind]).iter_errors(manifest)
         found += [f"{kind}: {error.json_path}: {error.message}" for error in errors]
         if manifest["kind"] == "Fleet":
-            # A pod's schema is Kubernetes' own.
+            # The schema of a pod is Kubernetes' own.
             template = manifest["spec"]["template"]["spec"]["template"]
             pod = {"apiVersion": "v1", "kind": "Pod", **template}
             found += check(pod, agones)
@@ -90,7 +90,7 @@ def check_monitor(manifest: dict) -> list[str]:
         read = prometheus_operator.ServiceMonitor.model_validate(manifest)
     except ValueError as error:
         return [f"ServiceMonitor: {error}"]
-    # What it has no place for it leaves out.
+    # The model drops unknown fields.
     kept = read.model_dump(exclude_unset=True, by_alias=True, mode="json")
     return [] if kept == manifest else [f"ServiceMonitor: {manifest} has fields beside {kept}"]
 
@@ -122,7 +122,7 @@ def main() -> int:
         errors += [f"{name}: {error}" for manifest in manifests for error in check(manifest, agones)]
         for manifest in manifests:
             if manifest["kind"] not in WITHOUT_SCHEMA | {"ServiceAccount"}:
-                # A check that lets this through checks nothing.
+                # Ensures that the check rejects an unknown field.
                 wrong = {**manifest, "spec": {**manifest["spec"], "replica": 3}}
                 assert check(wrong, agones), f"{name}: {manifest['kind']} may have anything"
     if WITHOUT_SCHEMA:

@@ -1,4 +1,5 @@
-// A hand presses a tip 3 mm into a slab and feels it, first with the engine in this process or, with an address, at a server.
+// A hand presses a tip 3 mm into a slab and feels the force, with the engine in this process or, with an address, at a
+// server.
 //
 //   first_contact [HOST:PORT]
 
@@ -30,7 +31,7 @@ void touch(palpate::Server server) {
     options.stiffness_n_per_m = 300;
     palpate::Session session = scene.open_session(options).value();
     palpate_wrench felt{};
-    // A device has a callback; here a thread stands in for it.
+    // A device has a callback; here this loop replaces it.
     for (double height_m : {0.006, 0.004, 0.002}) {
         for (int sample = 0; sample < 300; ++sample) {
             const palpate_code code = session.servo(palpate::pose(0, 0, height_m), 1e-3, felt);

@@ -1,5 +1,6 @@
-//! Replays recorded poses in lock-step without the C library, and writes what is felt: the truth that every language is
-//! compared with. With one file more also what the server renders by itself, without a servo, for clients that have none.
+//! Replays recorded poses in lock-step without the C library, and writes the wrenches: the reference for every
+//! language. With a further file it also writes the wrenches that the server renders by itself, without a servo, for
+//! clients that have none.
 //!
 //! `replay FOLDER OUT [HOST:PORT [RENDERED]]`
 
@@ -84,7 +85,7 @@ fn in_process(folder: &Path, poses: &[Pose]) -> Result<Vec<f64>, Box<dyn Error>>
         let tool_pose =
             ToolPose { tool, scene_from_tool: *at, tool_from_link: Vec::new(), teleport: false };
         session.tick(sequence, &[tool_pose], at_ns, &TimeLeft::endless())?;
-        // A proxy that has not arrived has none: the servo goes on with the last one.
+        // A proxy that has not arrived has no model: the servo continues with the last one.
         if let Some(model) = session.renderings().next().and_then(|r| r.local_model.as_ref()) {
             feed.give(model, at_ns);
         }
@@ -114,14 +115,14 @@ async fn at_server(
     Ok(felt)
 }
 
-/// Poses go as they were recorded: a quaternion that was a matrix in between may differ in its last bit.
+/// Sends poses as recorded: a quaternion converted to a matrix and back may differ in its last bit.
 async fn by_the_server(
     folder: &Path,
     numbers: &[f64],
     server: &str,
 ) -> Result<Vec<f64>, Box<dyn Error>> {
     let (mut client, scene_id, tool) = scene_at(folder, server).await?;
-    // The server limits how fast its wrench changes by its own clock, which no two runs share: at these rates it never does.
+    // The server's rate limit uses its own clock, which differs between runs: these rates are never reached.
     let render = proto::RenderOptions {
         max_force_rate_n_per_s: 1e6,
         max_torque_rate_nm_per_s: 1e5,
@@ -176,7 +177,7 @@ fn asked(tool: ToolId) -> proto::RenderOptions {
     }
 }
 
-/// Each pose with its time, nanoseconds, and its number.
+/// Returns each pose with its time in nanoseconds and its number.
 fn samples(poses: &[Pose]) -> impl Iterator<Item = (&Pose, u64, u64)> {
     let mut time_s = 0.0;
     poses.iter().zip(1..).map(move |(at, sequence)| {

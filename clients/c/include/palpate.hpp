@@ -1,7 +1,8 @@
 // Palpate for C++17, header only, over palpate.h: handles that close themselves, spans, results.
 //
-// A call gives a Result. `value()` throws palpate::Error when it failed; with PALPATE_NO_EXCEPTIONS, or -fno-exceptions,
-// it ends the program: ask `ok()` first then. `Session::servo` never throws, never waits and never allocates.
+// A call returns a Result. `value()` throws palpate::Error if the call failed; with PALPATE_NO_EXCEPTIONS, or
+// -fno-exceptions, it ends the program instead: check `ok()` first. `Session::servo` never throws, never waits and
+// never allocates.
 #ifndef PALPATE_HPP
 #define PALPATE_HPP
 
@@ -28,7 +29,7 @@
 namespace palpate {
 
 #ifndef PALPATE_NO_EXCEPTIONS
-// A call that did not do what it should.
+// Error of a failed call.
 class Error : public std::runtime_error {
 public:
     Error(palpate_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -39,7 +40,7 @@ private:
 };
 #endif
 
-// A view of numbers that lie side by side, as C++20's std::span.
+// A view of contiguous numbers, like C++20's std::span.
 template <typename T>
 class Span {
 public:
@@ -75,7 +76,7 @@ struct Nothing {};
 }
 }  // namespace detail
 
-// What a call gave, or how it failed.
+// Value of a call, or its error.
 template <typename T>
 class [[nodiscard]] Result {
 public:
@@ -89,7 +90,7 @@ public:
     bool ok() const noexcept { return code_ == PALPATE_OK; }
     explicit operator bool() const noexcept { return ok(); }
     palpate_code code() const noexcept { return code_; }
-    // Empty when it did not fail.
+    // Empty if the call succeeded.
     const std::string& message() const noexcept { return message_; }
     T& value() & { return check(), *value_; }
     T value() && { return check(), std::move(*value_); }
@@ -119,11 +120,11 @@ inline palpate_pose pose(double x, double y, double z) {
     return palpate_pose{{x, y, z}, {0.0, 0.0, 0.0, 1.0}};
 }
 
-// What one tissue bears.
+// Load on one tissue.
 struct TissueLoad {
     std::uint64_t geometry_revision = 0;
     std::vector<std::uint32_t> vertices;
-    // Three for each vertex, newtons.
+    // Three numbers for each vertex, newtons.
     std::vector<float> forces_n;
 };
 
@@ -132,7 +133,7 @@ class Session {
 public:
     explicit Session(palpate_session* owned) : session_(owned) {}
 
-    // To be called by the device's callback. The wrench is to be sent whatever the code says.
+    // Call this in the device's callback. Send the wrench whatever the code is.
     palpate_code servo(const palpate_pose& at, double dt_s, palpate_wrench& wrench) noexcept {
         return palpate_servo(session_.get(), &at, dt_s, &wrench);
     }
@@ -140,7 +141,7 @@ public:
                        palpate_wrench& wrench) noexcept {
         return palpate_servo_links(session_.get(), &at, links.data(), links.size(), dt_s, &wrench);
     }
-    // In lock-step.
+    // Only in lock-step.
     Result<palpate_wrench> step(const palpate_pose& at, double dt_s, Span<const palpate_pose> links = {}) {
         palpate_wrench wrench{};
         palpate_code code = palpate_step(session_.get(), &at, links.data(), links.size(), dt_s, &wrench);
@@ -202,7 +203,7 @@ inline palpate_session_options session_options(std::uint32_t tool_id) {
     return options;
 }
 
-// A scene. It stays where it is when this goes, unless it is removed.
+// A scene. It stays in the engine or on the server when this object is destroyed, unless it is removed.
 class Scene {
 public:
     explicit Scene(palpate_scene* owned) : scene_(owned) {}
@@ -229,11 +230,11 @@ public:
     }
     Done remove_tissue(std::uint32_t tissue_id) { return done(palpate_remove_tissue(get(), tissue_id)); }
     Done remove_tool(std::uint32_t tool_id) { return done(palpate_remove_tool(get(), tool_id)); }
-    // x, y, z of all vertices.
+    // Moves all vertices: x, y, z of each.
     Done deform(std::uint32_t tissue_id, Span<const float> positions) {
         return done(palpate_deform(get(), tissue_id, positions.data(), positions.size() / 3));
     }
-    // x, y, z of some. There must be as many as there are vertices.
+    // Moves some vertices: x, y, z of each. The arrays must have the same number of vertices.
     Done deform(std::uint32_t tissue_id, Span<const std::uint32_t> vertices, Span<const float> positions) {
         if (positions.size() != 3 * vertices.size()) {
             return done(palpate_deform_some(get(), tissue_id, vertices.data(), nullptr, vertices.size()));
@@ -245,7 +246,7 @@ public:
         const palpate_code code = palpate_cut_tissue(get(), tissue_id, &cut, &made);
         return with(code, made);
     }
-    // 0: to the nearest of all tissues.
+    // Signed distances, metres; tissue 0: to the nearest of all tissues.
     Result<std::vector<double>> distances(Span<const palpate_vec3> points, std::uint32_t tissue_id = 0) const {
         std::vector<double> metres(points.size());
         palpate_code code = palpate_distances(get(), tissue_id, points.data(), metres.data(), points.size());
@@ -256,7 +257,7 @@ public:
         palpate_code code = palpate_open_session(get(), &options, &session);
         return with(code, Session(session));
     }
-    // Removes it from where it is.
+    // Removes the scene from the engine or the server.
     Done remove() { return done(palpate_delete_scene(get())); }
     palpate_scene* get() const noexcept { return scene_.get(); }
 

@@ -1,7 +1,7 @@
 //! Two servers that share scenes: a session, cuts and deformations go on when their scene moves, and when its server is
 //! killed.
 
-// Nor does Windows have a scene on two servers of one folder.
+// Windows is left out: it has no scene on two servers of one folder.
 #![cfg(unix)]
 
 #[path = "support/held.rs"]
@@ -25,27 +25,27 @@ use palpate_code::*;
 use held::{Held, PRESSED_N, ball_at, ok, said, slab};
 use served::{Served, connect, program};
 
-/// A machine that is busy is no failure of the client.
+/// Long enough that a busy machine does not fail the test.
 const SOON: Duration = Duration::from_secs(60);
 const DT: Duration = Duration::from_millis(1);
 const ABOVE_M: f64 = 0.001;
 const PRESSED_M: f64 = -0.003;
-/// More samples than a fade takes: none of what is felt is left of the server before.
+/// More samples than a fade takes: no force of the previous server is left.
 const N_FELT: usize = 100;
-/// The slab's one tissue.
+/// Id of the slab.
 const TISSUE: u32 = 1;
 
 /// Two servers of one folder, which is removed at the end.
 struct Shared {
-    /// The first has the scenes that are made.
+    /// The first server creates the scenes.
     servers: Vec<Served>,
     folder: PathBuf,
 }
 
 impl Shared {
-    /// `None`: no program was built.
+    /// Returns `None` if the program was not built.
     fn start(name: &str) -> Option<Shared> {
-        // In memory where that is to be had: a disk that all tests write to stops for longer than a lease.
+        // In memory if possible: a disk that all tests write to may stall for longer than a lease.
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let folder = place.join(format!("palpate-c-{name}-{}", std::process::id()));
@@ -65,7 +65,8 @@ impl Shared {
         Held::open(connect(&addresses.join(",")), lock_step)
     }
 
-    /// From the first to the second, as whoever runs servers does it; `meanwhile`, again and again.
+    /// Moves the scene from the first to the second server, as an operator does; calls `meanwhile` repeatedly until it
+    /// has moved.
     fn move_scene(&self, mut meanwhile: impl FnMut()) {
         let [from, to] = [0, 1].map(|n| self.servers[n].address.as_str());
         let mut command = Command::new(program().expect("it was built"));
@@ -82,7 +83,7 @@ impl Shared {
         assert!(ended.success(), "{ended:?}");
     }
 
-    /// kill -9 of the second.
+    /// Kills the second server with kill -9.
     fn kill_second(&mut self) {
         drop(self.servers.pop());
     }
@@ -96,25 +97,25 @@ impl Drop for Shared {
 }
 
 impl Held {
-    /// One sample of a device.
+    /// Takes one sample of a device; returns the force, newtons.
     fn sample(&self, height_m: f64) -> f64 {
         let mut felt = palpate_wrench::default();
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         ok(unsafe { palpate_servo(self.session, &ball_at(height_m), DT.as_secs_f64(), &mut felt) });
         sleep(DT);
         felt.force_n.z
     }
 
-    /// One step in lock-step.
+    /// Takes one step in lock-step; returns the force, newtons.
     fn step(&self, height_m: f64) -> f64 {
         let (pose, dt_s) = (ball_at(height_m), DT.as_secs_f64());
         let mut felt = palpate_wrench::default();
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         ok(unsafe { palpate_step(self.session, &pose, ptr::null(), 0, dt_s, &mut felt) });
         felt.force_n.z
     }
 
-    /// A proxy that begins inside tissue is not held by it.
+    /// Starts above the slab: tissue does not hold a proxy that starts inside it.
     fn begins_above(&self) {
         let until = Instant::now() + SOON;
         while self.state() != "PALPATE_FREE" {
@@ -123,7 +124,7 @@ impl Held {
         }
     }
 
-    /// Presses on until that is felt and stays so, at a server that the session has gone to so often.
+    /// Presses until the force is steady, after this many reconnections of the session.
     fn feels(&self, reconnected: u64, mut felt_n: impl FnMut() -> f64) {
         let until = Instant::now() + SOON;
         let mut n_felt = 0;
@@ -137,11 +138,11 @@ impl Held {
         assert_eq!((back, lost), (reconnected, reconnected), "each is another session");
     }
 
-    /// How the proxy stands to the slab, for what is told of a failure.
+    /// Describes the proxy's state for an error message.
     fn state(&self) -> String {
-        // SAFETY: zeros are one.
+        // SAFETY: all zeros are a valid value.
         let mut newest: palpate_rendering = unsafe { std::mem::zeroed() };
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         match unsafe { palpate_newest(self.session, &mut newest) } {
             PALPATE_OK => format!("{:?}", newest.state),
             _ => said(),
@@ -149,14 +150,14 @@ impl Held {
     }
 }
 
-/// What a simulation does to the slab, far from the ball.
+/// A simulation that changes the slab, far from the ball.
 struct Simulation {
     scene: *mut palpate_scene,
     corners: Vec<Vec3>,
     n_cuts: usize,
 }
 
-/// Of the slab's bottom and one of its sides: triangles to be cut, and their vertices.
+/// Triangles of the slab's bottom and one of its sides to cut, with their vertices.
 const CUTS: [(u32, [u32; 3]); 3] = [(0, [0, 2, 3]), (1, [0, 3, 1]), (4, [0, 1, 5])];
 
 impl Simulation {
@@ -164,23 +165,23 @@ impl Simulation {
         Simulation { scene: held.scene, corners: slab().positions, n_cuts: 0 }
     }
 
-    /// Where the first corner is put the `n`th time.
+    /// Position of the first corner after its `n`th move.
     fn corner(&self, n: u8) -> Vec3 {
         self.corners[0] - Vec3::X * 1e-4 * f32::from(n)
     }
 
     fn deform(&self, n: u8) -> palpate_code {
         let to = self.corner(n).to_array();
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         unsafe { palpate_deform_some(self.scene, TISSUE, &0, to.as_ptr(), 1) }
     }
 
-    /// The corner is where it was put.
+    /// Asserts that the corner is at that position.
     fn is_deformed(&self, n: u8) {
         let DVec3 { x, y, z } = self.corner(n).as_dvec3();
         let at = palpate_vec3 { x, y, z };
         let mut distance_m = f64::NAN;
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         ok(unsafe { palpate_distances(self.scene, TISSUE, &at, &mut distance_m, 1) });
         assert!(distance_m.abs() < 1e-6, "the corner is {distance_m} m from where it was put");
     }
@@ -202,7 +203,7 @@ impl Simulation {
             parents: ptr::null(),
         };
         let mut made = palpate_cut_made::default();
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         ok(unsafe { palpate_cut_tissue(self.scene, TISSUE, &cut, &mut made) });
         self.n_cuts += 1;
         let seen = (made.topology_revision, made.first_vertex);
@@ -221,7 +222,7 @@ fn a_session_cuts_and_deformations_follow_their_scene() {
     ok(simulation.deform(1));
     simulation.cut();
 
-    // The open stream of deformations ends with the move, and the next one is at the other server.
+    // The move ends the open stream of deformations; the next stream is at the other server.
     shared.move_scene(|| {
         press();
     });
@@ -230,7 +231,7 @@ fn a_session_cuts_and_deformations_follow_their_scene() {
     simulation.is_deformed(2);
     simulation.cut();
 
-    // Nobody has it until the lease is over.
+    // The scene has no server until the lease expires.
     shared.kill_second();
     let until = Instant::now() + SOON;
     while simulation.deform(3) != PALPATE_OK {
@@ -249,7 +250,7 @@ fn a_session_in_lock_step_follows_its_scene() {
     held.step(ABOVE_M);
     let press = || held.step(PRESSED_M);
     held.feels(0, press);
-    // A step that is under way waits for the other server.
+    // A step in progress waits for the other server.
     shared.move_scene(|| {
         press();
     });

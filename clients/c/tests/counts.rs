@@ -1,4 +1,5 @@
-//! A count that cannot be right is refused before its array is read: a caller's mistake must not end the caller's process.
+//! Tests that a count that cannot be right is refused before its array is read: a caller's mistake must not end its
+//! process.
 
 #[path = "support/held.rs"]
 #[allow(dead_code)] // other tests use more of it
@@ -14,9 +15,9 @@ use palpate_code::PALPATE_INVALID_ARGUMENT;
 use held::{Held, ball_at, ok, said, text};
 use served::{Served, connect};
 
-/// Elements of an array that no process has. A byte of each page of it is read soon.
+/// Number of elements that no array in a process has. A byte of each page of it is read soon.
 const HUGE: usize = 1 << 40;
-/// Vertices and triangles of the slab.
+/// Numbers of vertices and triangles of the slab.
 const SLAB: (usize, usize) = (8, 12);
 const TISSUE: u32 = 1;
 
@@ -25,7 +26,7 @@ fn refused(code: palpate_code, words: &str) {
     assert_eq!((code, said().contains(words)), (PALPATE_INVALID_ARGUMENT, true), "{}", said());
 }
 
-/// All functions with an array of their caller's, each with one element.
+/// Checks all functions that take an array of the caller, each with one element.
 fn check(held: &Held) {
     let (scene, session) = (held.scene, held.session);
     let (xyz, ids, point) = ([0.0_f32; 3], [0_u32; 3], palpate_vec3::default());
@@ -49,7 +50,7 @@ fn check(held: &Held) {
         parents: ids.as_ptr(),
     };
     for n in [HUGE, SLAB.0 + 1] {
-        // SAFETY: nothing is read behind an array's end, as is tested here.
+        // SAFETY: no call reads past an array's end, which this test checks.
         unsafe {
             refused(palpate_deform(scene, TISSUE, xyz.as_ptr(), n), "n_vertices is");
             let moved = palpate_deform_some(scene, TISSUE, ids.as_ptr(), xyz.as_ptr(), n);
@@ -97,7 +98,7 @@ fn check(held: &Held) {
     unsafe {
         let found = palpate_distances(scene, TISSUE, &point, &mut metres, HUGE);
         refused(found, "n_points is");
-        // The session and the tissue go on.
+        // The session and the tissue continue to work.
         ok(palpate_step(session, &pose, &pose, 1, 1e-3, &mut wrench));
         ok(palpate_deform_some(scene, TISSUE, [7].as_ptr(), xyz.as_ptr(), 1));
     }
@@ -106,7 +107,7 @@ fn check(held: &Held) {
 #[test]
 fn counts_are_checked_before_arrays_are_read() {
     let mut server = ptr::null_mut();
-    // SAFETY: all pointers are to what is alive.
+    // SAFETY: all pointers point to live objects.
     ok(unsafe { palpate_open_local(&mut server) });
     check(&Held::open(server, true));
 }
@@ -116,15 +117,15 @@ fn counts_are_checked_before_arrays_are_sent() {
     let Some(served) = Served::start(&[("PALPATE_STORE_SCENES", "false")]) else { return };
     let held = Held::open(connect(&served.address), true);
     check(&held);
-    // Another client cuts: the tissue has more vertices than were known here.
+    // Another client cuts: the tissue has more vertices than this client knew.
     let other = Client(connect(&served.address));
     other.cut();
     let all = [0.01_f32; 3 * (SLAB.0 + 1)];
-    // SAFETY: the array is as long as it says.
+    // SAFETY: the array has the stated length.
     ok(unsafe { palpate_deform(held.scene, TISSUE, all.as_ptr(), SLAB.0 + 1) });
 }
 
-/// A second handle of the scene.
+/// A second client of the scene.
 struct Client(*mut palpate_server);
 
 impl Client {
@@ -141,7 +142,7 @@ impl Client {
             parents: ptr::null(),
         };
         let mut scene = ptr::null_mut();
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         unsafe {
             ok(palpate_open_scene(self.0, text("held").as_ptr(), &mut scene));
             ok(palpate_cut_tissue(scene, TISSUE, &cut, ptr::null_mut()));
@@ -152,7 +153,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // SAFETY: it is its own, and nobody uses it any more.
+        // SAFETY: `Client` owns the handle, and nothing uses it any more.
         ok(unsafe { palpate_close(&mut self.0) });
     }
 }

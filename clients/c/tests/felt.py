@@ -5,10 +5,10 @@ import struct
 import sys
 
 SAMPLES = 1500
-# Of the capped wrench.
+# Limits of the greatest force of a replay.
 FORCE_MIN_N, FORCE_MAX_N = 0.5, 3.3
-# Over the wire a pose and a model's reference go as quaternions, which makes a rotation another one in its last bit (2e-16).
-# Over 30 mm and 500 N/m that is 3e-15 N a sample, and friction hands it on from sample to sample: 8e-13 N here.
+# Poses and a model's reference are sent as quaternions, which changes a rotation in its last bit (2e-16). Over 30 mm
+# and 500 N/m that is 3e-15 N per sample, and friction passes it on from sample to sample: 8e-13 N here.
 APART_MAX = 1e-10
 
 

@@ -1,4 +1,4 @@
-//! The C header and the C# declarations are those that the sources make. `PALPATE_GENERATED=write` writes them anew.
+//! Tests that the C header and the C# declarations match the sources. `PALPATE_GENERATED=write` writes them.
 
 use std::{fs, path::PathBuf};
 

@@ -1,5 +1,5 @@
-// Every function with NULL, NaN, wrong sizes and in wrong order, from two threads: a code and a message, no crash. To be
-// built with the address and undefined-behaviour sanitizers. misuse FOLDER [HOST:PORT]
+// Calls every function with NULL, NaN, wrong sizes and in wrong order, from two threads: each must give a code and a
+// message, and none may crash. Build it with the address and undefined-behaviour sanitizers. misuse FOLDER [HOST:PORT]
 
 #include <palpate.hpp>
 
@@ -34,7 +34,7 @@ void expect(palpate_code got, palpate_code wanted, const char* what, const char*
 #define FAILS(code, call, says) expect(call, code, #call, says)
 #define DOES(call) expect(call, PALPATE_OK, #call)
 
-// The line of what is not so, and the end.
+// Prints the failed condition with its line, and exits.
 #define MUST(condition) \
     if (!(condition)) std::fprintf(stderr, "line %d: not %s\n", __LINE__, #condition), std::exit(1)
 
@@ -257,7 +257,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     DOES(palpate_add_tool(scene, "spare", &link, 1, &spare));
     DOES(palpate_remove_tool(scene, spare));
     FAILS(PALPATE_NOT_FOUND, palpate_remove_tool(scene, spare), "tool");
-    // What is gone is told by every call, and its handle is closed all the same.
+    // Every call reports a deleted scene, and its handle can still be closed.
     options = palpate::session_options(tool);
     DOES(palpate_delete_scene(scene));
     FAILS(PALPATE_NOT_FOUND, palpate_delete_scene(scene), "misuse");
@@ -288,7 +288,7 @@ palpate_session* held(palpate_server* server, const std::string& folder, bool lo
 
 void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-// Until a force is felt, or for ten seconds.
+// Presses until the force is felt, for ten seconds at most.
 palpate_wrench press(palpate_session* session) {
     palpate_wrench felt{};
     for (int n = 0; n < 10000 && felt.force_n.z < 0.5; ++n) {
@@ -303,7 +303,7 @@ palpate_wrench press(palpate_session* session) {
     return felt;
 }
 
-// A tool of one link, which may be posed; whatever is wrong, the wrench is one that can be sent.
+// A tool of one link, which may be posed; after any error the wrench can still be sent.
 void links(palpate_session* session) {
     const palpate_pose at = palpate::pose(0, 0, -0.002), rest = palpate::pose(0, 0, 0), no_pose{};
     palpate_wrench felt{};
@@ -325,7 +325,7 @@ void links(palpate_session* session) {
     MUST(std::isfinite(felt.force_n.z));
     DOES(palpate_servo_links(session, &at, nullptr, 0, 1e-3, &felt));
     DOES(palpate_check(session));
-    // Two poses are for another tool: they are not read.
+    // Two poses belong to another tool: they are not read.
     REFUSED(palpate_servo_links(session, &at, &rest, 2, 1e-3, &felt), "n_links is 2, expected 0 or 1");
     MUST(felt.flags & PALPATE_FADING);
     press(session);
@@ -377,7 +377,7 @@ void sessions(palpate_server* server, const std::string& folder) {
     session = held(server, folder, false, &scene);
     expect(palpate_step(session, &pose, nullptr, 0, 1e-3, &wrench), PALPATE_WRONG_ORDER, "step", "palpate_servo");
     press(session);
-    // What is no pose lets the force fade, and it does so within its time.
+    // An invalid pose makes the force fade within the fade time.
     double last = 1e9;
     for (int k = 0; k < 60; ++k) {
         REFUSED(palpate_servo(session, k % 2 ? &no_pose : nullptr, 1e-3, &wrench), k % 2 ? "a pose is none" : "pose is NULL");
@@ -390,10 +390,10 @@ void sessions(palpate_server* server, const std::string& folder) {
         REFUSED(palpate_servo(session, &pose, dt_s, &wrench), "dt_s");
         MUST(std::isfinite(wrench.force_n.z));
     }
-    // Lifted, and pressed again.
+    // Lifts, and presses again.
     press(session);
     links(session);
-    // Two threads: each call gives a wrench, or says that another is at it.
+    // Two threads: each call gives a wrench, or reports that another call is in progress.
     std::atomic<int> busy{0};
     auto device = [&] {
         const palpate_pose at = palpate::pose(0, 0, -0.002);
@@ -422,7 +422,7 @@ void sessions(palpate_server* server, const std::string& folder) {
     second.join();
     third.join();
     std::printf("two threads in one servo: %d of 40000 calls found it busy\n", busy.load());
-    // The scene goes while the hand presses: the force fades, and the session says why.
+    // The scene is deleted while the hand presses: the force fades, and the session reports why.
     DOES(palpate_delete_scene(scene));
     DOES(palpate_close_scene(&scene));
     const palpate_pose at = palpate::pose(0, 0, -0.002);
@@ -437,13 +437,13 @@ void sessions(palpate_server* server, const std::string& folder) {
     DOES(palpate_close_session(&session));
 }
 
-// Two threads change one scene, and each the other's tissue, beside a hand that presses. Each call does what it should or says
-// what it found.
+// Two threads change one scene, and each other's tissue, while a hand presses. Each call succeeds or reports the other
+// thread's change.
 void changes(palpate_server* server, const std::string& folder) {
     palpate_scene* scene = nullptr;
     palpate_session* session = held(server, folder, false, &scene);
     press(session);
-    // Beside the organ.
+    // A tetrahedron next to the organ.
     const std::array<float, 12> corners = {1, 0, 0, 1.1f, 0, 0, 1, 0.1f, 0, 1, 0, 0.1f};
     const std::array<std::uint32_t, 12> sides = {0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3};
     const float middle[] = {1.03f, 0.03f, -0.01f};
@@ -469,7 +469,7 @@ void changes(palpate_server* server, const std::string& folder) {
                 shared = tissue;
             }
             tissue = shared;
-            // After a cut there are five vertices, and the triangle that it removed is not there any more.
+            // After a cut there are five vertices, and the removed triangle no longer exists.
             const auto good = {PALPATE_OK, PALPATE_NOT_FOUND, PALPATE_INVALID_ARGUMENT};
             moved += is_one_of(palpate_deform(scene, tissue, corners.data(), 4), good);
             made += is_one_of(palpate_cut_tissue(scene, tissue, &cut, nullptr), good);

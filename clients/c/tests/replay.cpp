@@ -1,4 +1,4 @@
-// Replays recorded poses in lock-step, and writes what is felt: replay FOLDER OUT [HOST:PORT]
+// Replays recorded poses in lock-step, and writes the wrenches: replay FOLDER OUT [HOST:PORT]
 
 #include <palpate.hpp>
 

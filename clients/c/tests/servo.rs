@@ -1,8 +1,8 @@
-//! `palpate_servo` allocates nothing and waits for nobody: not for the engine, not for a server that is stopped.
+//! Tests that `palpate_servo` allocates nothing and never waits, neither for the engine nor for a stopped server.
 
 #[path = "support/held.rs"]
 mod held;
-// A server is stopped by a signal.
+// A signal stops the server.
 #[cfg(unix)]
 #[path = "support/served.rs"]
 mod served;
@@ -22,7 +22,7 @@ use held::{Held, PRESSED_N, ball_at, ok};
 #[cfg(unix)]
 use served::{Served, connect};
 
-/// Counts what this thread allocates and frees.
+/// Counts the allocations and frees of this thread.
 struct Counting;
 
 thread_local! {
@@ -30,21 +30,21 @@ thread_local! {
 }
 
 fn count() {
-    // A thread that ends has no counter any more, and nobody asks for it.
+    // A thread that is ending has no counter any more, and no test reads it.
     let _ = N_CALLS.try_with(|n| n.set(n.get() + 1));
 }
 
-// SAFETY: it is the system's allocator; counting allocates nothing.
+// SAFETY: forwards to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: as the caller promises.
+        // SAFETY: upheld by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count();
-        // SAFETY: as the caller promises.
+        // SAFETY: upheld by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -52,7 +52,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often this thread has waited so far: for a lock, a file, another thread, or in a sleep.
+/// Returns how often this thread has waited so far: for a lock, a file, another thread, or in a sleep.
 #[cfg(target_os = "linux")]
 fn n_waits() -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").expect("proc");
@@ -61,19 +61,19 @@ fn n_waits() -> u64 {
 }
 
 impl Held {
-    /// One sample, and what it allocated.
+    /// Takes one sample; returns the wrench and the number of allocations and frees.
     fn sample(&self, height_m: f64) -> (palpate_wrench, usize) {
         let pose = ball_at(height_m);
         let mut wrench = palpate_wrench::default();
         let before = N_CALLS.get();
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         let code = unsafe { palpate_servo(self.session, &pose, 1e-3, &mut wrench) };
         let n_calls = N_CALLS.get() - before;
         ok(code);
         (wrench, n_calls)
     }
 
-    /// A sample in which the thread waits for nothing.
+    /// Takes a sample and asserts that the thread waited for nothing.
     #[cfg(unix)]
     fn sample_at_once(&self, height_m: f64) -> palpate_wrench {
         #[cfg(target_os = "linux")]
@@ -85,11 +85,11 @@ impl Held {
         felt
     }
 
-    /// Presses 3 mm deep until that is felt.
+    /// Presses 3 mm deep until the force is felt.
     fn press(&self) {
-        // A tool that is in tissue when the engine first sees it feels nothing of that.
+        // A tool that is inside tissue when the engine first sees it is not pushed out: starts above.
         let mut n = 0;
-        // SAFETY: all pointers are to what is alive; there is no room for a contact.
+        // SAFETY: all pointers point to live objects; the array has no elements.
         while unsafe { palpate_contacts(self.session, ptr::null_mut(), 0, &mut n) }
             == PALPATE_NO_ANSWER
         {
@@ -111,11 +111,11 @@ impl Held {
 #[test]
 fn a_servo_in_the_process_allocates_nothing() {
     let mut server = ptr::null_mut();
-    // SAFETY: the pointer is to what is alive.
+    // SAFETY: the pointer points to a live object.
     ok(unsafe { palpate_open_local(&mut server) });
     let held = Held::open(server, false);
     held.press();
-    // What is wrong is told without allocating, too.
+    // An error is reported without allocating, too.
     let mut wrench = palpate_wrench::default();
     let before = N_CALLS.get();
     // SAFETY: NULL is no pose.
@@ -124,11 +124,12 @@ fn a_servo_in_the_process_allocates_nothing() {
     assert_eq!(wrench.flags & PALPATE_FADING, PALPATE_FADING);
 }
 
-/// Wherever time went, as in a debugger: the force that was held is not given at once, and what is no time at all lets go.
+/// After lost time, as in a debugger, the held force does not return at once; with an invalid time the force fades to
+/// zero.
 #[test]
 fn a_host_that_was_stopped_or_has_no_time_is_let_go() {
     let mut server = ptr::null_mut();
-    // SAFETY: the pointer is to what is alive.
+    // SAFETY: the pointer points to a live object.
     ok(unsafe { palpate_open_local(&mut server) });
     let held = Held::open(server, false);
     for dt_s in [11.0, f64::NAN, -1.0, f64::INFINITY] {
@@ -138,7 +139,7 @@ fn a_host_that_was_stopped_or_has_no_time_is_let_go() {
         let mut last = f64::INFINITY;
         for _ in 0..40 {
             sleep(Duration::from_millis(2));
-            // SAFETY: all pointers are to what is alive.
+            // SAFETY: all pointers point to live objects.
             let code = unsafe { palpate_servo(held.session, &pose, dt_s, &mut wrench) };
             assert_eq!(code, PALPATE_INVALID_ARGUMENT, "dt_s {dt_s}");
             assert!(wrench.flags & PALPATE_FADING != 0 && wrench.force_n.z <= last, "{dt_s}");
@@ -164,7 +165,7 @@ fn a_servo_waits_for_no_server() {
     let held = Held::open(connect(&served.address), false);
     held.press();
     signal(&served, "STOP");
-    // Stopped until both loops are over.
+    // The server stays stopped until both loops are over.
     let mut last = f64::INFINITY;
     while last > 0.0 {
         let felt = held.sample_at_once(-0.003);
@@ -174,7 +175,7 @@ fn a_servo_waits_for_no_server() {
         last = felt.force_n.z;
         sleep(Duration::from_millis(1));
     }
-    // Also while the client, which hears nothing, leaves the server and seeks it anew.
+    // This also holds while the client, without an answer, leaves the server and looks for it again.
     let mut n_alone = 0;
     while n_alone < 100 {
         assert_eq!(held.sample_at_once(-0.003).force_n.z, 0.0);

@@ -14,7 +14,7 @@ felt = []
 with palpate.connect(sys.argv[3]) as server, server.create_scene("replay-wheel") as scene:
     scene.add_tissue("organ", str(folder / "organ.obj"))
     tool = scene.add_tool("tool", str(folder / "tool.obj"))
-    # Faster than any change here, as the server limits the rate by its own clock.
+    # Faster than any change here, because the server's rate limit uses its own clock.
     rates = {"max_force_rate_n_per_s": 1e6, "max_torque_rate_nm_per_s": 1e5}
     render = palpate.Render(tool, friction=0.2, hold_point_m=(0, 0, 0.03), **rates)
     with scene.track([tool], render=[render], mode="every") as loop:

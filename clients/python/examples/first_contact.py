@@ -26,7 +26,7 @@ def touch(address: str, organ: MeshLike, instrument: MeshLike) -> float:
 
 
 def main() -> None:
-    # Octahedra, counter-clockwise from outside. Files do as well: "liver.obj".
+    # Octahedra, counter-clockwise seen from outside. Paths of files are accepted too: "liver.obj".
     corners = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
     sides = np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]])
     address = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7447"

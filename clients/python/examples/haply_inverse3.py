@@ -27,14 +27,14 @@ import palpate
 
 Array = npt.NDArray[np.float64]
 
-# The pad's upper side is below the middle of the device's workspace.
+# Height of the pad's upper side, below the middle of the device's workspace.
 PAD_TOP_M = -0.03
 PAD_SIZE_M = (0.3, 0.3, 0.04)
 BALL_RADIUS_M = 0.005
 STIFFNESS_N_PER_M = 200.0
 MAX_FORCE_N = 3.3
 MAX_RATE_N_PER_S = 300.0
-# A force is whole while the pose that it is for is younger than the first, and none at the second, seconds.
+# A force is applied in full while its pose is younger than FRESH_S seconds, and not at all from GONE_S on.
 FRESH_S, GONE_S = 0.02, 0.05
 _NS_PER_S = 1e9
 
@@ -43,7 +43,8 @@ class HandForce:
     """The force on the hand: never above the cap, never changed faster than the rate, and none that is old."""
 
     def __init__(self, max_force_n: float, max_rate_n_per_s: float) -> None:
-        # So that it is gone in time, however seldom the device is heard: in one step, where that took longer.
+        # The force then fades within FRESH_S however seldom the device sends a message: in one step if the messages are
+        # further apart.
         if not 0 < max_force_n <= max_rate_n_per_s * FRESH_S:
             raise ValueError(f"{max_force_n} N at {max_rate_n_per_s} N/s do not fade in {FRESH_S} s")
         self._max_force_n = max_force_n
@@ -60,7 +61,7 @@ class HandForce:
         """
         size_n = float(np.linalg.norm(wanted_n))
         fresh = min(1.0, (GONE_S - age_s) / (GONE_S - FRESH_S))
-        # Asked so that a force which is no number is none.
+        # This test also turns a force that is not a number into none.
         if size_n > 0 and fresh > 0 and np.isfinite(size_n):
             wanted_n = fresh * min(1.0, self._max_force_n / size_n) * wanted_n
         else:
@@ -78,7 +79,7 @@ class Handle:
 
     device_id: str
     pose: palpate.Pose
-    # Else its position is not to be believed.
+    # If false, the position is not reliable.
     is_ready: bool
 
     @staticmethod
@@ -90,14 +91,14 @@ class Handle:
             raise LookupError("the service has no Inverse3, expected one at least")
         device = message["inverse3"][0]
         position = device["state"]["cursor_position"]
-        # A grip knows how it is turned; the Inverse3 itself does not.
+        # A grip measures its orientation; the Inverse3 itself does not.
         grips = message.get("wireless_verse_grip") or message.get("verse_grip") or [{}]
         turned = grips[0].get("state", {}).get("orientation", {})
         orientation = np.array([turned.get(axis, 0.0) for axis in "xyzw"])
         size = float(np.linalg.norm(orientation))
         pose = palpate.Pose(
             [position[axis] for axis in "xyz"],
-            # Rounded to 16 bits by the grip, and all 0 before it is awake.
+            # The grip rounds to 16 bits, and sends all 0 before it is awake.
             orientation / size if size > 0.5 else (0, 0, 0, 1),
         )
         status = device["status"]
@@ -107,7 +108,7 @@ class Handle:
 def command(device_id: str, force_n: Array) -> dict[str, Any]:
     """What makes the service push the handle until its next message, and send that."""
     vector = dict(zip("xyz", force_n.tolist(), strict=True))
-    # `values` takes the place of `vector` before version 3.5.
+    # Before version 3.5 the field is called `values` instead of `vector`.
     return {"inverse3": [{"device_id": device_id, "commands": {"set_cursor_force": {"vector": vector}}}]}
 
 
@@ -116,15 +117,15 @@ def feel(loop: palpate.HapticLoop, tool: palpate.Tool, socket: ClientConnection,
     device_id = Handle.of(json.loads(socket.recv())).device_id
     still = command(device_id, np.zeros(3))
     begin = {**still, "session": {"configure": {"profile": {"name": "palpate"}}}}
-    # The origin in the middle of the workspace; x to the right, y away from the hand, z up, as the pad lies.
+    # Origin in the middle of the workspace; x to the right, y away from the hand, z up, as the pad lies.
     begin["inverse3"] = [{**still["inverse3"][0], "configure": {"preset": {"preset": "arm_front_centered"}}}]
     socket.send(json.dumps(begin))
     try:
-        # Iterating ends well when the service ends the connection; sending into it does not.
+        # Iteration ends normally when the service ends the connection; sending raises an error.
         with contextlib.suppress(ConnectionClosedOK):
             exchange(loop, tool, socket, force)
     finally:
-        # Whatever went wrong, a force is not left standing.
+        # After any error the device must not keep applying a force.
         with contextlib.suppress(ConnectionClosed):
             socket.send(json.dumps(still))
 
@@ -137,7 +138,7 @@ def exchange(loop: palpate.HapticLoop, tool: palpate.Tool, socket: ClientConnect
         handle, answer = Handle.of(json.loads(text)), loop.answer
         wanted_n, age_s = np.zeros(3), 0.0
         if handle.is_ready:
-            # Never waits: the server may be gone for a while.
+            # This never waits: the server may be away for a while.
             loop.send({tool: palpate.ToolPose(handle.pose, teleport=not was_ready)})
             if answer is not None and was_ready:
                 wanted_n = answer.renderings[0].force_n
@@ -163,11 +164,11 @@ def run(
     with palpate.connect(address) as server, server.create_scene("inverse3") as scene:
         scene.add_tissue("pad", pad())
         tool = scene.add_tool("ball", ball())
-        # The server keeps to the same limits; what the hand gets is seen to here.
+        # The server applies the same limits; HandForce guarantees them for the hand.
         render = palpate.Render(
             tool, stiffness_n_per_m, max_force_n=max_force_n, max_force_rate_n_per_s=max_rate_n_per_s
         )
-        # Not compressed: that would cost each message as much as all the rest.
+        # No compression: it would cost as much time per message as everything else together.
         with connect(service, compression=None) as socket, scene.track([tool], render=[render]) as loop:
             feel(loop, tool, socket, force)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 CELLS = (10, 7, 4)
 HALF_SIZE_M = (0.08, 0.055, 0.024)
-# The corners of a cell by bits x, y, z; six tetrahedra around its diagonal, so that neighbours share their faces.
+# Corners of a cell by bits x, y, z; six tetrahedra around its diagonal, so that neighbours share their faces.
 CORNERS = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)])
 TETRAHEDRA = np.array([[0, 1, 3, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 6, 4, 7], [0, 4, 5, 7], [0, 5, 1, 7]])
 
@@ -35,7 +35,7 @@ def liver() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         axis=-1,
     )
     points = (np.stack([x, y, z], axis=-1) + 2 * ball) / 3
-    # The left lobe is thinner and narrower, and the whole is bent over the stomach.
+    # The left lobe is thinner and narrower, and the whole liver is bent over the stomach.
     taper = 1 - 0.3 * (points[:, :1] + 1) / 2
     points[:, 1:] *= taper
     points *= HALF_SIZE_M
@@ -54,7 +54,7 @@ def main() -> None:
     assert volumes(points, tetrahedra).min() > 0
     lines = ["$MeshFormat", "2.2 0 8", "$EndMeshFormat", "$Nodes", str(len(points))]
     lines += [f"{i} {x:.5f} {y:.5f} {z:.5f}" for i, (x, y, z) in enumerate(points, 1)]
-    # Type 4 is a tetrahedron; two tags, of no meaning here.
+    # Type 4 is a tetrahedron; its two tags have no meaning here.
     lines += ["$EndNodes", "$Elements", str(len(tetrahedra))]
     lines += [f"{i} 4 2 1 1 {a} {b} {c} {d}" for i, (a, b, c, d) in enumerate(tetrahedra + 1, 1)]
     lines += ["$EndElements", ""]

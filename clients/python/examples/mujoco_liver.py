@@ -23,8 +23,9 @@ import palpate
 
 Array = npt.NDArray[np.float64]
 
-# The solver feels the probe a step late, as if by a spring without damping: with steps of 4 ms the contact trembles by
-# 30 mN, with 2 ms by 5 mN. Stiffer tissue, more damping or longer steps make MuJoCo's solve ill-conditioned: it warns.
+# The solver receives the probe's force a step late, like that of a spring without damping: with steps of 4 ms the
+# contact oscillates by 30 mN, with 2 ms by 5 mN. Stiffer tissue, more damping or longer steps make MuJoCo's solve
+# ill-conditioned, and MuJoCo warns.
 STEP_S = 0.002
 TICKS_PER_STEP = 2
 MODEL = """
@@ -42,7 +43,7 @@ MODEL = """
 BALL_RADIUS_M = 0.008
 STIFFNESS_N_PER_M = 300.0
 PRESS_M = 0.012
-# Seconds of each part of the path.
+# Duration of each part of the path, in seconds.
 PRESS_S, HOLD_S, DRAG_S, RELEASE_S, FREE_S = 1.0, 0.5, 1.0, 0.7, 0.8
 TOTAL_S = PRESS_S + HOLD_S + DRAG_S + RELEASE_S + FREE_S
 
@@ -55,14 +56,14 @@ class Liver:
         lines = file.read_text().splitlines()
         begin = lines.index("$Nodes") + 2
         nodes = np.loadtxt(lines[begin : lines.index("$EndNodes")], usecols=(1, 2, 3))
-        # It lies on its lower side.
+        # The liver lies on its lower side.
         pinned = np.flatnonzero(nodes[:, 2] < -0.016)
         xml = MODEL.format(step_s=STEP_S, file=file, pinned=" ".join(map(str, pinned)))
         self.model = mujoco.MjModel.from_xml_string(xml)
         self.data = mujoco.MjData(self.model)
         mujoco.mj_forward(self.model, self.data)
         shell = self.model.flex_shell.reshape(-1, 3)
-        # Palpate knows the surface alone: its vertices are those of the shell.
+        # Palpate has only the surface: its vertices are those of the shell.
         self.surface, triangles = np.unique(shell, return_inverse=True)
         self.triangles = triangles.reshape(-1, 3)
         self.bodies = self.model.flex_vertbodyid[self.surface]
@@ -123,15 +124,15 @@ class Step:
     time_s: float
     device_m: Array
     proxy_m: Array
-    # On the hand, of the proxy's contacts, on the tissue's vertices, and of the tissue against them.
+    # Forces on the hand, of the proxy's contacts, on the tissue's vertices, and of the tissue against them.
     hand_n: Array
     contacts_n: Array
     loads_n: Array
     elastic_n: Array
     states: tuple[palpate.RenderState, ...]
-    # The force on the hand was on its way, as fast as it may change.
+    # The rate limit was changing the force on the hand, which had not reached its final value.
     limited: bool
-    # As the ticks saw it.
+    # Positions that the ticks used.
     surface_m: Array
     nodes_m: Array
 
@@ -162,7 +163,7 @@ def run(address: str, liver: Liver, seconds: float = TOTAL_S) -> Iterator[Step]:
                     states.append(rendering.state)
                     limited |= rendering.limited
                 liver.step(loads)
-                # Of the vertices that move; those that are pinned have no degree of freedom.
+                # Sum over the vertices that move; pinned vertices have no degree of freedom.
                 elastic = liver.data.qfrc_passive.reshape(-1, 3).sum(axis=0)
                 proxy = rendering.proxy.position_m
                 yield Step(
@@ -200,7 +201,7 @@ def film(steps: list[Step], liver: Liver, file: Path, frames: int = 60) -> None:
         step = steps[frame * (len(steps) - 1) // max(frames - 1, 1)]
         for old in list(scene.collections):
             old.remove()
-        # Brighter where it has moved, white at 10 mm.
+        # Brighter with displacement, white at 10 mm.
         moved = 100 * np.linalg.norm(step.surface_m - rest, axis=1)[liver.triangles].mean(axis=1)
         colours = pyplot.cm.gist_heat(0.35 + 0.5 * np.clip(moved, 0, 1))
         points, triangles = sphere

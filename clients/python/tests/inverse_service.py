@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 DEVICE_ID = "049D"
-# Between two states of the device, seconds.
+# Interval between two states of the device, in seconds.
 PERIOD_S = 0.001
 
 
@@ -36,13 +36,13 @@ class InverseService:
     """Serves one client at a time. The hand moves up and down above the origin."""
 
     def __init__(self, height_m: float) -> None:
-        # Until the first connection it is where the device stands.
+        # The device stands there until the first connection.
         self._from = self._to = (time.monotonic(), height_m)
         self._may_speak = threading.Event()
         self._may_speak.set()
         self.is_calibrated = True
         self.exchanges: list[Exchange] = []
-        # What a client sent that is not of the protocol.
+        # Messages of clients that do not follow the protocol.
         self.foreign: list[str] = []
         self._server = serve(self._answer, "127.0.0.1", 0, compression=None)
         self.address = f"ws://127.0.0.1:{self._server.socket.getsockname()[1]}"
@@ -116,7 +116,7 @@ class InverseService:
         }
         grip: dict[str, Any] = {
             "device_id": "61548",
-            # As a grip rounds it.
+            # Rounded like a grip's orientation.
             "state": {"orientation": {"x": 0.0, "y": 0.0, "z": 0.70703125, "w": 0.70703125}, "hall": 0},
             "status": {"connected": True, "awake": True, "ready": True},
         }

@@ -59,7 +59,7 @@ class ServerProgram:
     def stop(self) -> None:
         """Stops it where it is."""
         self._process.send_signal(signal.SIGSTOP)
-        # A signal is on its way for a while: returns when it has stopped.
+        # A signal arrives with a delay: waits until the process has stopped.
         os.waitpid(self._process.pid, os.WUNTRACED)
 
     def go_on(self) -> None:
@@ -103,7 +103,7 @@ class CutConnection:
         self._may_pass.set()
 
     def close(self) -> None:
-        # This wakes who accepts there, closing alone does not.
+        # shutdown wakes the accepting thread; close alone does not.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
@@ -135,7 +135,7 @@ class CutConnection:
                 one.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
-        # The other direction closes the other end.
+        # The thread of the other direction closes the other socket.
         source.close()
 
 

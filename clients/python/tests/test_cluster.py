@@ -22,10 +22,10 @@ from palpate.contract import message
 from palpate.errors import Elsewhere
 from palpate.owners import HOPS_MAX, Owners, Route
 
-# Longer than a busy machine keeps a server from its sign of life.
+# Longer than a busy machine delays a server's lease heartbeat.
 LEASE_S = 3.0
 SHARED = ("cluster.shared=true", f"cluster.lease={LEASE_S:.0f}s", "store.snapshot_interval=1s")
-# A machine that is busy is no failure of the client.
+# A long time limit, because a busy machine is not a failure of the client.
 SOON_S = 60.0
 
 
@@ -35,7 +35,7 @@ class Theatre:
     def __init__(self, folder: Path, *settings: str) -> None:
         self.servers = [ServerProgram(folder, *SHARED, *settings, log=f"{n}.log") for n in range(2)]
         self.first, self.second = (server.address for server in self.servers)
-        # Of all, as a client is given them.
+        # Addresses of all servers, as given to a client.
         self.text = f"{self.first}, {self.second}"
 
 
@@ -112,7 +112,7 @@ class Surgeon:
     def __init__(self, tissue: palpate.Tissue) -> None:
         self._tissue = tissue
         self._ends = threading.Event()
-        # By topology revision, as they were acknowledged.
+        # Acknowledged topology revisions, in order of acknowledgement.
         self.acknowledged: list[int] = []
         self.lost = 0
         self.failure: BaseException | None = None
@@ -147,7 +147,7 @@ class Surgeon:
                     revision = made.topology_revision
                     self.acknowledged.append(revision)
                 except palpate.Unavailable:
-                    # It may have been made: the revision says so.
+                    # The edit may have been made: the revision shows it.
                     self.lost += 1
                     revision = self.revision()
         except BaseException as error:
@@ -158,7 +158,7 @@ def test_calls_are_led_to_the_server_that_has_the_scene(theatre: Theatre) -> Non
     with palpate.connect(theatre.first) as near, palpate.connect(theatre.second) as far:
         here, organ, _ = furnish(near)
         there = far.scene("shared")
-        # Each kind of call: asked, uploaded, downloaded, streams.
+        # Every kind of call: unary, upload, download, streams.
         assert there.describe().tissues[0].name == "organ"
         added = there.add_tissue("other", octahedron(0.01))
         assert here.tissues()["other"].id == added.id
@@ -169,16 +169,16 @@ def test_calls_are_led_to_the_server_that_has_the_scene(theatre: Theatre) -> Non
             assert loop.tick([0, 0, 0.06]).links[0].signed_distance_m == pytest.approx(0.004, abs=1e-8)
             assert (loop.reconnected, loop.sessions_lost) == (0, 0)
         assert there.self_collisions([there.tissues()["organ"]]).totals.vertex_face == 0
-        # What is refused elsewhere is refused.
+        # The owner's refusals are refusals here too.
         with pytest.raises(palpate.AlreadyExists):
             far.create_scene("shared")
         with pytest.raises(palpate.NotFound):
             far.scene("none")
         assert [scene.scene_id for scene in far.scenes()] == []
 
-        # Moved by a client that does not know where it is, and back.
+        # A client that does not know the scene's server moves it, and moves it back.
         there.move(theatre.second)
-        # Read by it when it is asked.
+        # The server loads the scene when a call asks for it.
         there.describe()
         assert [scene.scene_id for scene in far.scenes()] == ["shared"]
         assert organ.deform(octahedron(0.05)[0]).geometry_revision > 0
@@ -194,7 +194,7 @@ def test_calls_are_led_to_the_server_that_has_the_scene(theatre: Theatre) -> Non
 def test_a_scene_is_taken_from_an_owner_that_hangs(theatre: Theatre) -> None:
     with palpate.connect(theatre.first) as server:
         scene, _, _ = furnish(server)
-        # There is nobody; it stays where it is.
+        # No server has this address; the scene stays.
         with pytest.raises(palpate.Unavailable):
             scene.move("127.0.0.1:1", take_over=True)
         assert [tissue.name for tissue in scene.describe().tissues] == ["organ"]
@@ -206,7 +206,7 @@ def test_a_scene_is_taken_from_an_owner_that_hangs(theatre: Theatre) -> None:
             assert [tool.name for tool in described.tools] == ["probe"]
         finally:
             owner.go_on()
-        # It wakes as one that has lost it, and names the other.
+        # The resumed server has lost the scene, and names the other server.
         with palpate.connect(theatre.first) as again:
             there = again.scene("shared")
             there.tissues()["organ"].deform(octahedron(0.04)[0])
@@ -216,7 +216,7 @@ def test_a_scene_is_taken_from_an_owner_that_hangs(theatre: Theatre) -> None:
 def test_a_loop_edits_and_deformations_go_on_while_their_scene_moves(
     theatre: Theatre, figure: Callable[[str], None]
 ) -> None:
-    # Of the first alone: it is led to the other.
+    # The client knows only the first server, which redirects it to the other.
     with palpate.connect(theatre.first) as server:
         scene, organ, probe = furnish(server)
         hand, surgeon = Hand(scene, probe), Surgeon(organ)
@@ -240,7 +240,7 @@ def test_a_loop_edits_and_deformations_go_on_while_their_scene_moves(
             revisions = [answer.result(timeout=SOON_S).geometry_revision for answer in acknowledged]
         surgeon.let_go()
         hand.let_go()
-        # All that was acknowledged is there: in order, and by whoever is asked.
+        # All acknowledged edits are there, in order, whichever server is asked.
         assert revisions == sorted(revisions)
         assert surgeon.acknowledged == sorted(set(surgeon.acknowledged))
         with palpate.connect(theatre.second) as other:
@@ -269,7 +269,7 @@ def test_a_loop_goes_on_and_no_edit_is_lost_when_the_owner_is_killed(
         surgeon.makes(10)
         surgeon.let_go()
         hand.let_go()
-        # One each; an edit whose answer was lost is there or not, and has a number of its own.
+        # Every acknowledged edit has a revision of its own; an edit whose answer was lost was made or not.
         assert surgeon.acknowledged == sorted(set(surgeon.acknowledged))
         n_edits = surgeon.revision() - surgeon.acknowledged[0] + 1
         assert len(surgeon.acknowledged) <= n_edits <= len(surgeon.acknowledged) + surgeon.lost
@@ -284,7 +284,7 @@ def test_a_loop_leaves_an_owner_that_is_silent(theatre: Theatre) -> None:
         theatre.servers[0].stop()
         gap_s = hand.comes_back(1)
         assert gap_s > 2.0 and hand.loop.sessions_lost == 1
-        # It wakes and is not the owner any more: nobody goes back to it.
+        # The resumed server is no longer the owner: no client returns to it.
         theatre.servers[0].go_on()
         time.sleep(0.5)
         hand.let_go()
@@ -306,7 +306,7 @@ class Unsure(grpc.GenericRpcHandler):
             answers = call(requests, metadata=details.invocation_metadata)
             context.add_callback(lambda: None if answers.cancel() else None)
             try:
-                # A loop is open by then, before any tick of it is answered.
+                # The client's loop is then open before any of its ticks is answered.
                 context.send_initial_metadata(answers.initial_metadata())
                 for answer in answers:
                     yield self._refused(answer) if self.is_unsure and details.method.endswith("/Track") else answer
@@ -323,7 +323,7 @@ class Unsure(grpc.GenericRpcHandler):
 
 def test_a_loop_leaves_a_server_that_refuses_every_tick(theatre: Theatre) -> None:
     unsure = Unsure(theatre.first)
-    # As the server does, it lets a client ask often whether it is there.
+    # Like a Palpate server, this one accepts frequent keepalive pings.
     options = [("grpc.http2.max_ping_strikes", 0), ("grpc.keepalive_permit_without_calls", 1)]
     front = grpc.server(ThreadPoolExecutor(16), handlers=[unsure], options=options)
     port = front.add_insecure_port("127.0.0.1:0")
@@ -338,7 +338,7 @@ def test_a_loop_leaves_a_server_that_refuses_every_tick(theatre: Theatre) -> Non
             assert 2.0 < hand.comes_back(1) < SOON_S
             hand.let_go()
             assert (hand.loop.reconnected, hand.loop.sessions_lost) == (1, 1)
-        # With no other it is waited for, longer than one that is gone.
+        # With no other server the loop waits for this one, longer than for a server that is gone.
         with palpate.connect(f"127.0.0.1:{port}") as server:
             unsure.is_unsure = False
             with server.scene("shared").track([probe], reconnect_s=0.5) as loop:
@@ -389,6 +389,6 @@ def test_servers_that_name_each_other_are_not_followed_for_ever() -> None:
         assert route.goes_on(named)
         assert route.connection.address == named.address
     assert not route.goes_on(named)
-    # What an owner's address says is a host: no socket of this machine, and no other way to find one.
+    # An owner's address is a host name only: no socket of this machine, and no other way of resolution.
     assert Owners(ServerAddress("a:1,https://b:2", None, None, None, None)).homes()[1].address == "https://b:2"
     owners.close()

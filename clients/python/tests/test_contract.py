@@ -81,7 +81,7 @@ def test_35_000_vertices_are_encoded_in_a_fifth_of_a_millisecond(figure: Callabl
         deformations.encode("theatre", 1, sequence, positions)
         taken.append(time.perf_counter() - begun)
     figure(f"35,000 vertices are encoded in {1e6 * np.median(taken):.0f} us")
-    # The least of them: what the code takes, whatever else the machine does.
+    # The minimum is the time of the code itself, without other work of the machine.
     assert min(taken) < 200e-6
 
 
@@ -112,7 +112,7 @@ def test_answers_are_arrays_and_say_what_is_missing() -> None:
     assert (contacts.states == palpate.ContactState.PERSIST).tolist() == [False, True]
     with pytest.raises(AttributeError, match="TrackResponse has no 'link'"):
         answer.__getattr__("link")
-    # A state of a newer server too.
+    # A state of a newer server is kept too.
     rendering = answers.Rendering(contract.message("Rendering")(state=77))
     assert rendering.state == 77 and rendering.state.name == "UNKNOWN_77"
     with pytest.raises(ValueError, match="Rendering.force_n"):
@@ -131,7 +131,7 @@ def test_every_field_of_an_answer_has_a_type() -> None:
 def test_poses_and_matrices_are_the_same() -> None:
     rng = np.random.default_rng(1)
     turns = rng.normal(size=(50, 4))
-    # Half turns about each axis too, where many formulas divide by zero.
+    # Half turns about each axis are included: many formulas divide by zero there.
     turns[:3] = np.eye(4)[:3]
     for turn in turns:
         turn /= np.linalg.norm(turn)
@@ -140,7 +140,7 @@ def test_poses_and_matrices_are_the_same() -> None:
         # A quaternion and its negative are one rotation.
         assert abs(back.orientation @ turn) == pytest.approx(1, abs=1e-12)
         assert np.array_equal(back.position_m, pose.position_m)
-        # The rotation by quaternion products, which knows no matrix.
+        # Rotation by quaternion products, independent of the matrix.
         v, w, p = turn[:3], turn[3], rng.normal(size=3)
         turned = p + 2 * np.cross(v, np.cross(v, p) + w * p)
         assert np.allclose(pose * p, turned + pose.position_m, atol=1e-12)

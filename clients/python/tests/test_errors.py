@@ -57,7 +57,7 @@ def test_a_server_that_ends_is_unavailable(tmp_path: Path) -> None:
     with pytest.raises(palpate.Unavailable):
         tissue.deform(octahedron(0.05)[0])
     with pytest.raises(ZeroDivisionError), scene:
-        # Not what its deletion says of the server.
+        # This error is raised, not that of the failed deletion.
         raise ZeroDivisionError
     server.close()
 
@@ -78,7 +78,7 @@ def test_keys_and_certificates(tmp_path: Path) -> None:
             palpate.connect(program.address, ca=made.ca)
         with pytest.raises(palpate.Unavailable, match=r"\(if it has TLS, give https:// or ca=...\)"):
             palpate.connect(program.address, key=made.key)
-        # Nobody vouches for the server.
+        # The client does not trust the server's certificate.
         with pytest.raises(palpate.Unavailable, match="(?i)certificate|handshake"):
             palpate.connect(f"https://{program.address}", key=made.key)
         with pytest.raises(FileNotFoundError):

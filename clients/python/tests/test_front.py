@@ -19,7 +19,7 @@ from palpate.proxied_host import ProxiedHost
 ENVOY = os.environ.get("PALPATE_ENVOY")
 LEASE_S = 3.0
 SHARED = ("cluster.shared=true", f"cluster.lease={LEASE_S:.0f}s", "store.snapshot_interval=1s")
-# A machine that is busy is no failure of the client.
+# A long time limit, because a busy machine is not a failure of the client.
 SOON_S = 60.0
 
 
@@ -35,7 +35,7 @@ class Front:
     def __init__(self, folder: Path) -> None:
         assert ENVOY is not None
         made = DevCertificates(folder)
-        # Without keys: its certificates alone.
+        # Certificates only, without keys.
         certificates = made.settings[1:]
         self.servers = [ServerProgram(folder, *SHARED, *certificates, log=f"{n}.log") for n in range(3)]
         self._ca = made.ca
@@ -124,12 +124,12 @@ def test_calls_and_loops_follow_a_scene_behind_envoy(front: Front, figure: Calla
             assert owner(front, "shared") == (before + 1) % 3
             stream.send(organ, [[0, 0, 0.051]], vertices=[4]).result(timeout=SOON_S)
             organ.edit_topology([], [[0.5, 0.5, 0.5]], [[0, 2, 4]])
-            # By no other way: the address is the one that was given.
+            # Clients keep using the address that they were given.
             for client in (server, other):
                 assert client.scene("shared").tissues()["organ"].id == organ.id
                 assert client.owners.of("shared").address == front.address
 
-            # Back to the one that a client's first calls went to, which dies.
+            # The scene moves back to the server of the client's first calls, which is then killed.
             scene.move(front.servers[before].address)
             comes_back(loop, 2)
             front.servers[before].kill()

@@ -64,7 +64,7 @@ def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
     positions, triangles = block((0.1, 0.1, 0.04), (20, 20, 8))
     surface = SofaObject(position=positions)
     field = SofaObject(forces=np.zeros_like(positions))
-    # Off the grid's lines, its tip 5 mm below.
+    # Off the grid's lines, with its tip 5 mm below.
     frame = SofaObject(position=[[0.0013, 0.0007, 0.02, 0, 0, 0, 1]])
     controller = space["Palpation"](surface, field, triangles, frame, octahedron(0.005), name="palpation")
 
@@ -81,19 +81,19 @@ def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
             frame.position.array()[0, 2] = z
             load_n = step()
         until = time.monotonic() + 20
-        # 300 N/m over the 5 mm that the tip is deep, downwards.
+        # 300 N/m times the tip's depth of 5 mm, downwards.
         while abs(load_n[2] + 1.5) > 0.015:
             assert time.monotonic() < until, load_n
             load_n = step()
         assert np.abs(load_n[:2]).max() < 0.015
-        # The surface sinks under it: that is what Palpate has, and nothing is loaded any more.
+        # The surface sinks below the probe: Palpate receives these positions, and the load ends.
         surface.position.array()[:, 2] -= 0.01
         while load_n.tolist() != [0, 0, 0]:
             assert time.monotonic() < until, load_n
             load_n = step()
         found = controller.tissue.export().positions_m
         assert np.allclose(found, surface.position.array(), atol=1e-8)
-        # The server is gone: a load that is old is none.
+        # The server is gone: an old load counts as none.
         frame.position.array()[0, 2] = -0.01
         while step()[2] > -1:
             assert time.monotonic() < until

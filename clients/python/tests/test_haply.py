@@ -32,11 +32,11 @@ from haply_inverse3 import (  # noqa: E402
 )
 from inverse_service import Exchange, InverseService  # noqa: E402
 
-# Where the ball meets the pad.
+# Height at which the ball touches the pad.
 SURFACE_M = PAD_TOP_M + BALL_RADIUS_M
-# The proxy stands off by 20 um, and the ball's field is good to a thousandth of its diagonal of 17 mm.
+# The proxy keeps a distance of 20 um, and the ball's field is accurate to a thousandth of its diagonal of 17 mm.
 SLACK_N = STIFFNESS_N_PER_M * (20e-6 + 17e-6)
-# A sum of doubles.
+# Rounding of a sum of doubles.
 ROUNDED_N = 1e-9
 
 
@@ -96,7 +96,7 @@ def test_the_hand_feels_how_deep_it_presses_and_nothing_outside(
     assert not service.foreign
     assert_bounded(felt, MAX_FORCE_N)
     assert all((one.force_n == 0).all() for one in felt[retreated:])
-    # On the way down: no more than the depth that was reached.
+    # On the way down the force never exceeds that of the greatest depth reached.
     depths_m = SURFACE_M - np.minimum.accumulate([one.height_m for one in felt])
     most_n = STIFFNESS_N_PER_M * np.maximum(depths_m, 0) + SLACK_N * (depths_m > -SLACK_N)
     assert all(np.linalg.norm(one.force_n) <= most for one, most in zip(felt, most_n, strict=True))
@@ -141,7 +141,7 @@ def test_the_force_fades_when_palpate_is_silent_and_comes_back_with_it(tmp_path:
     program.stop()
     stopped_s = time.monotonic()
     service.wait(200)
-    # No answer is for a pose of later than that: its age says how much of it may be left, and in time it is none.
+    # No answer belongs to a later pose: its age limits the remaining force, which is none in time.
     since = [one for one in service.exchanges if one.sent_s >= stopped_s]
     for one in since:
         left = np.clip((stopped_s + GONE_S - one.sent_s) / (GONE_S - FRESH_S), 0, 1)
@@ -153,7 +153,7 @@ def test_the_force_fades_when_palpate_is_silent_and_comes_back_with_it(tmp_path:
         assert time.monotonic() < until
         service.wait(10)
     assert_bounded(service.exchanges, MAX_FORCE_N)
-    # Killed, it stays away: the example ends when its loop gives up, and lets go before that.
+    # The killed server stays away: the example ends when its loop gives up, and the force is zero before that.
     program.kill()
     killed_s = time.monotonic()
     service.wait(200)
@@ -173,12 +173,12 @@ def test_no_force_is_left_standing_when_the_service_is_silent(program: ServerPro
     service.wait(500)
     exchanges = service.exchanges
     resumed = next(n for n in range(1, len(exchanges)) if exchanges[n].sent_s - exchanges[n - 1].sent_s > 0.25)
-    # The device has let go by then. What it feels begins at nothing, grows no faster than the rate, and is back soon.
+    # The force is zero by then. It starts again at zero, grows no faster than the rate, and is back soon.
     assert (exchanges[resumed].force_n == 0).all()
     assert_bounded(exchanges[resumed:], MAX_FORCE_N)
     assert exchanges[-1].force_n[2] > 1.9
 
-    # A position that the device itself does not trust is none.
+    # A position that the device itself does not trust gives no force.
     service.is_calibrated = False
     service.wait(100)
     assert (service.exchanges[-1].force_n == 0).all()
@@ -202,7 +202,7 @@ def test_a_hand_force_keeps_its_bounds_whatever_it_is_given() -> None:
             assert np.linalg.norm(now) <= cap_n * (1 + ROUNDED_N), f"seed {seed}"
             assert np.linalg.norm(now - last) <= MAX_RATE_N_PER_S * dt_s + ROUNDED_N, f"seed {seed}"
             last = now
-        # Answers stop: from the greatest force there is, in steps of any length.
+        # Answers stop: from the greatest possible force, in steps of any length.
         while last[2] < 0.99 * cap_n:
             last = force.step(np.array([0, 0, 100.0]), 0.0, 0.001)
         age_s = 0.0

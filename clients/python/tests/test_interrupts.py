@@ -37,7 +37,7 @@ def _closed(server: palpate.Server) -> bool:
 
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot interrupt itself")
 def test_an_interrupt_leaves_the_connection_as_it_was(tmp_path: Path) -> None:
-    # A server and a connection of its own: what hangs here hangs no other test.
+    # A server and a connection of its own: a hang here affects no other test.
     program = ServerProgram(tmp_path)
     server = palpate.connect(program.address)
     scene = server.create_scene("interrupted")
@@ -48,7 +48,7 @@ def test_an_interrupt_leaves_the_connection_as_it_was(tmp_path: Path) -> None:
     seed = int(os.environ.get("PALPATE_SEED") or 8)
     print(f"PALPATE_SEED={seed}")
     moment = random.Random(seed)
-    # A shell has what it starts in the background ignore it.
+    # A shell makes its background processes ignore SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         n_raised = 0
@@ -57,7 +57,7 @@ def test_an_interrupt_leaves_the_connection_as_it_was(tmp_path: Path) -> None:
             timer.start()
             until = time.monotonic() + 1
             try:
-                # Within a finalizer Python prints an interrupt and goes on.
+                # Within a finalizer Python prints an interrupt and continues.
                 while time.monotonic() < until:
                     scene.query_distances(points)
                     scene.tissues()["organ"].export()
@@ -101,7 +101,7 @@ def test_an_error_holds_nothing_of_those_who_met_it(scene: palpate.Scene) -> Non
                     depth, frame = depth + 1, frame.tb_next
                 depths.add(depth)
         assert max(depths) < 10
-    # For the fixture.
+    # The fixture deletes this scene.
     scene.server.create_scene(scene.id)
 
 

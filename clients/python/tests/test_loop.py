@@ -85,7 +85,7 @@ def test_sending_does_not_wait_for_a_stopped_server(tmp_path: Path) -> None:
         assert loop.age_s > 0.2
         program.go_on()
         assert loop.wait(timeout_s=10).sequence == 3_001
-        # Nobody waited for an answer, which was a fifth of a second away at least.
+        # No send waited for an answer, which was at least a fifth of a second away.
         assert max(taken) < 0.2
         loop.close()
     program.end()
@@ -100,7 +100,7 @@ def test_a_server_that_hangs_is_left_and_taken_up_with_its_session(tmp_path: Pat
             before = loop.tick([0, 0, 0.054])
             program.stop()
             loop.send([0, 0, 0.0539])
-            # Nobody sends, and who waits sees it.
+            # No thread sends; the waiting thread detects the silence.
             with pytest.raises(TimeoutError):
                 loop.wait(timeout_s=2.5)
             assert not loop.is_connected
@@ -157,7 +157,7 @@ def test_options_reach_the_server(scene: palpate.Scene, probe: palpate.Tool) -> 
         assert answer.unswept_reason == palpate.UnsweptReason.NOT_ASKED_FOR
         assert loop.tick([0, 0, 0.052]).links[0].contacts.total == 0
     with scene.track([probe], deadline_us=1) as loop:
-        # Nothing is looked at in a microsecond.
+        # No contact search fits in a microsecond.
         answers = [loop.tick([0, 0, 0.07 - 1e-4 * n]) for n in range(20)]
         assert any(answer.flags & palpate.Flag.DEGRADED for answer in answers)
     with scene.track([probe]) as loop:
@@ -260,7 +260,7 @@ def test_a_lost_connection_is_taken_up_with_its_contacts(
             loop.tick([0, 0, 0.06])
             before = loop.tick([0, 0, 0.054])
             wire.cut()
-            # Poses go on while nobody is there.
+            # Poses continue while no server is reachable.
             for n in range(20):
                 loop.send([0, 0, 0.054 - 1e-5 * n])
                 time.sleep(0.005)
@@ -270,7 +270,7 @@ def test_a_lost_connection_is_taken_up_with_its_contacts(
             assert (loop.reconnected, loop.sessions_lost) == (1, 0)
             kept = set(before.links[0].contacts.contact_ids.tolist())
             assert kept & set(after.links[0].contacts.contact_ids.tolist())
-            # The proxy went on from where it was, outside, and did not begin inside.
+            # The proxy continued from its position outside, and did not start inside.
             assert after.renderings[0].state == palpate.RenderState.TOUCHING
             assert after.sequence > before.sequence
 
@@ -295,16 +295,16 @@ def test_a_teleport_that_was_lost_is_one_all_the_same(
         loop.tick([0, 0, 0.1])
         wire.cut()
         loop.send(palpate.ToolPose([0, 0, -0.1], teleport=True))
-        # More than wait, so that the teleport is dropped on this side too.
+        # More ticks than the queue holds, so that the teleport is dropped on this side too.
         for n in range(100):
             loop.send([0, 0, -0.1 - 1e-5 * n])
         wire.mend()
         rendering = loop.tick([0, 0, -0.1], timeout_s=10).renderings[0]
-        # Had the way been swept, the organ would hold the proxy above itself.
+        # If the motion had been swept, the organ would hold the proxy above itself.
         assert loop.reconnected == 1
         assert rendering.state == palpate.RenderState.FREE
         assert rendering.proxy.position_m.tolist() == [0, 0, -0.1]
-        # And no more than one: from here the organ is in the way.
+        # Only one tick teleports: from here the organ is in the way.
         assert loop.tick([0, 0, 0.1]).renderings[0].state == palpate.RenderState.TOUCHING
 
 
@@ -319,7 +319,7 @@ def test_a_dropped_tick_leaves_its_teleport_to_the_next(
         with scene.track([probe], render=[probe]) as loop:
             loop.tick([0, 0, 0.1])
             program.stop()
-            # Until the transport takes no more.
+            # Sends until the transport accepts no more.
             while loop.dropped == 0:
                 loop.send([0, 0, 0.1])
             loop.send(palpate.ToolPose([0, 0, -0.1], teleport=True))
@@ -345,7 +345,7 @@ def test_a_loop_whose_session_is_over_goes_on_from_its_last_answer_and_counts(tm
             for times in (1, 2):
                 loop.tick([0, 0, 0.1])
                 wire.cut()
-                # Longer than it is kept; the server may think of it later still, and then it goes on.
+                # Longer than the grace period; the server may check later still, and then the session continues.
                 time.sleep(0.2)
                 wire.mend()
                 answer = loop.tick([0, 0, -0.1], timeout_s=10)

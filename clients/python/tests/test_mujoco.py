@@ -23,11 +23,11 @@ import mujoco  # noqa: E402
 import mujoco_liver  # noqa: E402
 from mujoco_liver import BALL_RADIUS_M, STIFFNESS_N_PER_M, TOTAL_S  # noqa: E402
 
-# How deep a vertex of the proxy may be in a tetrahedron. The proxy touches what it rests on, and what it is told of the
-# tissue is rounded to 32 bits (6e-9 m at 0.1 m); the rest is the tolerance of the ball's field, a thousandth of its
-# diagonal of 28 mm.
+# Maximum depth of a vertex of the proxy in a tetrahedron. The proxy touches the tissue, whose positions are rounded to
+# 32 bits for Palpate (6e-9 m at 0.1 m); the rest is the tolerance of the ball's field, a thousandth of its diagonal of
+# 28 mm.
 DEPTH_MAX_M = 28e-6
-# Where MuJoCo writes what it warns of, in the folder that it runs in.
+# File of MuJoCo's warnings, in the working directory.
 LOG = "MUJOCO_LOG.TXT"
 
 
@@ -98,7 +98,7 @@ def test_the_oracle_of_depth_knows_a_tetrahedron() -> None:
         ([-0.1, 0.1, 0.1], 0.0),
     ]:
         assert depth_m(np.array([point]), nodes, body, surface) == pytest.approx(depth)
-    # Off an edge and off a corner.
+    # Distances to an edge and to a corner.
     assert distance_m(np.array([0.5, -3, -4]), surface) == pytest.approx(5)
     assert distance_m(np.array([0, 0, 3.0]), surface) == pytest.approx(2)
 
@@ -106,7 +106,7 @@ def test_the_oracle_of_depth_knows_a_tetrahedron() -> None:
 def test_the_oracle_of_depth_knows_the_ball() -> None:
     ball = Ball()
     centre, down = np.array([0.1, 0.2, 0.3]), np.array([0, 0, -1])
-    # Its poles are vertices, and the sides there are those of a cone.
+    # The ball's poles are vertices, and the faces there form a cone.
     assert ball.depth_m(np.array([centre + BALL_RADIUS_M * down]), centre) < 1e-9
     assert ball.depth_m(np.array([centre, centre + 0.007 * down]), centre) == pytest.approx(BALL_RADIUS_M, rel=0.02)
     assert ball.depth_m(np.array([centre + 0.007 * down]), centre) == pytest.approx(0.001, rel=0.02)
@@ -133,7 +133,7 @@ def test_the_file_is_what_its_script_makes() -> None:
     lines = Path(make_liver.__file__).with_name("liver.msh").read_text().splitlines()
     nodes = np.loadtxt(lines[lines.index("$Nodes") + 2 : lines.index("$EndNodes")])[:, 1:]
     elements = np.loadtxt(lines[lines.index("$Elements") + 2 : lines.index("$EndElements")], dtype=int)[:, 5:]
-    # Written with five places.
+    # The file has five decimal places.
     assert np.abs(nodes - points).max() <= 0.51e-5
     assert np.array_equal(elements - 1, tetrahedra)
 
@@ -149,15 +149,16 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
     points = np.vstack([ball.points, [0, 0, 0]])
     sides = np.vstack([liver.triangles[:, [i, (i + 1) % 3]] for i in range(3)])
     edges = np.unique(np.sort(sides, axis=1), axis=0)
-    # Of the proxy and of the hand: its vertices in the tissue, the tissue's vertices and edges in it.
+    # Greatest depths for the proxy and for the hand: of its vertices in the tissue, and of the tissue's vertices and
+    # edges in it.
     deepest = np.zeros((2, 2))
     moved = 0.0
-    # All first: a hand that is told nothing while the oracles look has let go.
+    # All steps run first: without new poses during the checks below, the force would fade.
     steps = list(mujoco_liver.run(program.address, liver, rounds * TOTAL_S))
     for number, step in enumerate(steps, 1):
         moved = max(moved, float(np.abs(step.surface_m - rest).max()))
         surface, seams = step.surface_m[liver.triangles], along_edges(step.surface_m, edges)
-        # The proxy in every step; the hand, which is in there for long, now and then.
+        # The proxy is checked in every step; the hand, which is inside for long, in every 20th.
         for of, at in enumerate([step.proxy_m, step.device_m] if number % 20 == 0 else [step.proxy_m]):
             depths = depth_m(points + at, step.nodes_m, liver.tetrahedra, surface), ball.depth_m(seams, at)
             deepest[of] = np.maximum(deepest[of], depths)
@@ -168,7 +169,7 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
 
     assert liver.warnings == {} and not Path(LOG).exists()
     assert max(proxy_m, into_proxy_m) <= DEPTH_MAX_M
-    # The hand is: the oracles would see it.
+    # The hand does penetrate: the checks would detect it.
     assert min(hand_m, into_hand_m) > 3e-3
     time_s = np.array([step.time_s % TOTAL_S for step in steps])
     hand, contacts, elastic, spring = (
@@ -181,26 +182,26 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
         )
     )
     loads = np.array([step.loads_n.sum(axis=0) for step in steps])
-    # It is pressed in earnest, gives way, and the force stays within what the device can give.
+    # The liver is pressed hard, yields, and the force stays within the device's limit.
     strength = np.linalg.norm(hand, axis=1)
     assert moved > 3e-3 and 1.0 < strength.max() < 3.3
-    # In each step: what the hand feels, the contacts give and the tissue bears. A force that is limited is on its way
-    # there, as after a stall of the machine.
+    # In each step, the force on the hand, the contact forces and the load on the tissue are equal. A limited force is
+    # still changing, for example after a stall of the machine.
     whole = ~np.array([step.limited for step in steps])
     figure(f"{100 * whole.mean():.1f} % of the steps had a force that was not limited")
     assert whole.mean() > 0.8
     assert np.abs(hand - contacts)[whole].max() < 0.01 * strength.max()
     assert np.abs(contacts + loads).max() < 0.01 * strength.max()
-    # At rest also the spring's force, and what the solver's elasticity holds against it.
+    # At rest, the spring's force and the solver's elastic force are equal to it too.
     ends = np.cumsum([mujoco_liver.PRESS_S, mujoco_liver.HOLD_S, mujoco_liver.DRAG_S, mujoco_liver.RELEASE_S])
     held = whole & (time_s > ends[1] - 0.2) & (time_s < ends[1])
     for other in (spring, elastic):
         difference = other[held].mean(axis=0) - hand[held].mean(axis=0)
         assert np.linalg.norm(difference) < 0.01 * strength[held].mean()
-    # Friction leans against the drag.
+    # Friction acts against the drag.
     dragged = whole & (time_s > ends[2] - 0.1) & (time_s < ends[2])
     assert hand[dragged, 0].mean() < -0.05
-    # Let go: nothing is felt, nothing is borne, and the liver is as it was.
+    # After the release, force and load are zero, and the liver is as it was.
     free = time_s > ends[3] + 0.1
     assert free.sum() > 100
     assert not hand[free].any() and not loads[free].any()

@@ -50,7 +50,7 @@ def test_calls_go_to_the_server_of_the_first_answer(proxied: _Proxied) -> None:
     with palpate.connect(proxied.address) as server:
         server.scenes()
         server.scenes()
-    # `connect` asks one thing.
+    # `connect` makes one call.
     assert proxied.asked == [None, "server-1", "server-1"]
     with palpate.connect(proxied.address):
         pass

@@ -19,7 +19,7 @@ def test_every_example_of_the_readme_runs(program: ServerProgram, capsys: pytest
         code = compile(block.replace("127.0.0.1:7447", program.address), f"README.md, example {number}", "exec")
         exec(code, space)
     said = capsys.readouterr().out
-    # One of each: a distance, a force, a cut, a refusal.
+    # One result of each kind: a distance, a force, a cut, a refusal.
     assert "5.0 mm away" in said
     assert "TOUCHING" in said
     assert "[ 8  9 10]" in said

@@ -15,7 +15,7 @@ from support import ServerProgram, block, octahedron
 import palpate
 
 mcap = pytest.importorskip("mcap.reader", reason="mcap is not installed")
-# Descriptors of a package that did not come from Palpate.
+# Descriptors of a package independent of Palpate.
 frames = pytest.importorskip("foxglove_schemas_protobuf.FrameTransforms_pb2")
 updates = pytest.importorskip("foxglove_schemas_protobuf.SceneUpdate_pb2")
 
@@ -35,7 +35,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
             with scene.track([probe], render=[palpate.Render(probe)]) as loop:
                 for i in range(TICKS):
                     if i == TICKS - 1:
-                        # Poses are drawn every 10 ms: the last one too.
+                        # Poses are recorded every 10 ms: this includes the last one.
                         time.sleep(0.02)
                     loop.tick([0.0013, 0.0007, 0.01 - 1e-4 * i])
                     if i == TICKS // 2:
@@ -81,14 +81,14 @@ def test_foxglove_draws_tools_proxies_and_tissues(recording: Path) -> None:
     for topic, known in (("/transforms", frames.FrameTransforms), ("/surfaces", updates.SceneUpdate)):
         for schema, message in by_topic[topic]:
             assert schema.name == known.DESCRIPTOR.full_name
-            # With Foxglove's own field numbers it is the same message.
+            # Decoding with Foxglove's own field numbers gives an equal message.
             theirs = known.FromString(message.SerializeToString())
             assert str(theirs) == str(message)
     transforms = [t for _, message in by_topic["/transforms"] for t in message.transforms]
     children = {t.child_frame_id for t in transforms}
     assert {"1/probe", "1/probe/proxy"} <= children
     assert {t.parent_frame_id for t in transforms} - children == {"scene"}
-    # The device goes in, the proxy does not.
+    # The device enters the tissue, the proxy does not.
     lowest = {name: min(t.translation.z for t in transforms if t.child_frame_id == name) for name in children}
     assert lowest["1/probe"] < 0.0 and lowest["1/probe/proxy"] > 0.003
     entities = [e for _, message in by_topic["/surfaces"] for e in message.entities]
@@ -96,5 +96,5 @@ def test_foxglove_draws_tools_proxies_and_tissues(recording: Path) -> None:
     assert slab.frame_id == "scene"
     points, indices = slab.triangles[0].points, slab.triangles[0].indices
     assert len(indices) % 3 == 0 and max(indices) < len(points)
-    # Each frame that something is drawn in has a way to the scene.
+    # Each entity's frame has a transform to the scene.
     assert {e.frame_id for e in entities} - {"scene"} <= children

@@ -14,7 +14,7 @@ def test_a_pressed_probe_stays_outside_and_tissue_bears_what_the_hand_feels(scen
     probe = scene.add_tool("probe", octahedron(0.005))
     render = palpate.Render(probe, stiffness_n_per_m=400, friction=0.3, tissue_loads=True)
     with scene.track([probe], render=[render]) as loop:
-        # Off the grid's lines, so that no edge is met.
+        # Off the grid's lines, so that the probe meets no edge.
         at = np.array([0.0013, 0.0007])
         for z in np.linspace(0.02, 0.0, 200):
             rendering = loop.tick([*at, z]).renderings[0]
@@ -30,7 +30,7 @@ def test_a_pressed_probe_stays_outside_and_tissue_bears_what_the_hand_feels(scen
         load = rendering.tissue_loads[0]
         assert load.force_xyz_n.shape == (len(load.vertex_ids), 3)
         assert np.allclose(load.force_xyz_n.sum(axis=0), -contacts.sum(axis=0), atol=1e-5)
-        # Dragged to the side, the force leans against the motion.
+        # During a drag to the side, the force acts against the motion.
         for x in np.linspace(0, 0.01, 100):
             rendering = loop.tick([at[0] + x, at[1], 0.0]).renderings[0]
         assert rendering.force_n[0] < -0.1

@@ -41,7 +41,7 @@ def test_a_scene_is_made_described_and_deleted(server: palpate.Server) -> None:
 def test_progress_of_a_build_is_told_while_it_goes_on(scene: palpate.Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("palpate.scene._BETWEEN_LOOKS_S", 0.0)
     told = []
-    # Of its own, so that it is built and not read from the cache.
+    # A link of its own, so that its field is built and not read from the cache.
     link = palpate.Link("tip", octahedron(0.0123), tolerance_m=5e-6)
     scene.add_tool("probe", [link], progress=lambda build: told.append((build.tool, build.link, build.share)))
     assert told and all(one[:2] == ("probe", "tip") for one in told)
@@ -115,7 +115,7 @@ def test_a_tool_of_links_is_exported_link_by_link(scene: palpate.Scene) -> None:
     assert len(surfaces) == len(tool.fields) == 2
     assert np.allclose(surfaces[0].positions_m, surfaces[1].positions_m)
     scene.add_tissue("organ", octahedron(0.05))
-    # At rest they are 10 mm to the sides. Apart in x and z, octahedra of 50 and 5 mm are nearest at edges on which
+    # At rest the links are 10 mm to the sides. Apart in x and z, octahedra of 50 and 5 mm are nearest at edges on which
     # |x| + z is 50 and 5 mm.
     rest, moved = [(0.01, 0.01)], [(0.02, 0.03)]
     for sides, given in ((rest, []), (moved, [(0.02, 0, 0), (-0.03, 0, 0)])):
@@ -165,7 +165,7 @@ def test_tissues_leave_no_stream_and_no_thread_behind(program: ServerProgram) ->
     before = threading.active_count()
     positions = octahedron(0.05)[0]
     with palpate.connect(program.address) as server, palpate.connect(program.address) as other:
-        # More than a connection has streams.
+        # More scenes than a connection has streams.
         for n in range(100):
             with server.create_scene(f"theatre-{n}") as scene:
                 scene.add_tissue("organ", octahedron(0.05)).deform(positions)
@@ -174,7 +174,7 @@ def test_tissues_leave_no_stream_and_no_thread_behind(program: ServerProgram) ->
             for n in range(70):
                 organ = scene.add_tissue("organ", octahedron(0.05))
                 organ.deform(positions)
-                # Found again, as by who does not keep it.
+                # Looked up again, as by a client that does not keep the object.
                 assert scene.tissues()["organ"].deform(positions).geometry_revision == 2
                 assert server.scene("last").tissues()["organ"].deform(positions).geometry_revision == 3
                 if n < 69:
@@ -183,7 +183,7 @@ def test_tissues_leave_no_stream_and_no_thread_behind(program: ServerProgram) ->
             with scene.track([scene.add_tool("probe", octahedron(0.005))]) as loop:
                 for n in range(100):
                     assert loop.tick([0, 0, 0.06 + 1e-5 * n], timeout_s=10).sequence == n + 1
-        # Deleted by another client, and left by a connection that is closed.
+        # One scene is deleted by another client, one left by a connection that is closed.
         for name in ("gone", "left"):
             scene = server.create_scene(name)
             organ = scene.add_tissue("organ", octahedron(0.05))
@@ -250,7 +250,7 @@ def test_distances_are_those_of_an_octahedron(scene: palpate.Scene) -> None:
     assert far.signed_distance_m[1] == pytest.approx(0.01)
     inside = points / 16
     moved = scene.query_distances(inside + (0.1, 0, 0), (tool, 0, (0.1, 0, 0)))
-    # A link's field is exact to its tolerance, a thousandth of its diagonal.
+    # A link's field is accurate to its tolerance, a thousandth of its diagonal.
     assert np.allclose(moved.signed_distance_m, octahedron_distance(inside, 0.005), atol=2e-5)
 
 
@@ -293,7 +293,7 @@ def test_many_contacts_come_in_one_piece(scene: palpate.Scene) -> None:
     above.deform(positions + (0, 0, 0.019))
     found = scene.self_collisions([below, palpate.Motion(above, held)], max_contacts=65_536)
     contacts, totals = found.contacts, found.totals
-    # Each vertex of the smaller side meets a face of the other at least; a chunk has 4,096.
+    # Each vertex of the smaller side meets at least one face of the other; a chunk has 4,096.
     assert len(contacts.toi) == totals.vertex_face + totals.edge_edge > max(38 * 38, 2 * 4_096)
     assert len(contacts.point_xyz_m) == len(contacts.vertex_ids) == len(contacts.toi)
     assert (np.diff(contacts.toi) >= 0).all()

@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent.parent
 PROTO = HERE.parent.parent / "proto"
 PACKAGE = HERE / "src" / "palpate"
 FILES = ["haptic", "scene"]
-# The details of errors.
+# Details of errors.
 RPC_FILES = ["google/rpc/status.proto", "google/rpc/error_details.proto"]
 
 
@@ -67,7 +67,7 @@ def main() -> None:
     is_check = sys.argv[1:] == ["--check"]
     if not is_check:
         descriptors.write_bytes(shipped(made))
-    # Not before: it reads the descriptors that the package ships.
+    # Imported late: it reads the descriptors that the package ships.
     from answer_types import stub
 
     if not is_check:

@@ -3,19 +3,19 @@ using System;
 namespace Palpate
 {
     /// <summary>
-    /// Whose axes the numbers of a program have. This is the one place that knows: Palpate's scene is right-handed, Unity's is
-    /// left-handed with z the other way. A mirror leaves forces what they are and turns torques and rotations about.
+    /// Axes of a program's numbers. Only this file converts them: Palpate's scene is right-handed, Unity's is
+    /// left-handed with z reversed. A mirror leaves forces unchanged and reverses the sense of torques and rotations.
     /// </summary>
     public enum Axes
     {
         RightHanded,
-        /// <summary>As Unity: x right, y up, z forward.</summary>
+        /// <summary>Unity's axes: x right, y up, z forward.</summary>
         LeftHanded,
     }
 
     internal static class AxesConversion
     {
-        // Each is its own inverse.
+        // Each conversion is its own inverse.
 
         internal static palpate_vec3 Point(this Axes axes, double x, double y, double z)
         {
@@ -27,7 +27,9 @@ namespace Palpate
             return new Vec3(at.X, at.Y, axes == Axes.LeftHanded ? -at.Z : at.Z);
         }
 
-        /// <summary>A rotation's axis and a torque are no directions: their x and y change signs, not their z.</summary>
+        /// <summary>
+        /// A rotation's axis and a torque are pseudovectors: their x and y change signs, not their z.
+        /// </summary>
         internal static palpate_vec3 Turn(this Axes axes, double x, double y, double z)
         {
             return axes == Axes.LeftHanded
@@ -60,7 +62,9 @@ namespace Palpate
             }
         }
 
-        /// <summary>A mirror turns triangles inside out, so their second and third vertex change places.</summary>
+        /// <summary>
+        /// A mirror reverses the orientation of triangles, so their second and third vertices are swapped.
+        /// </summary>
         internal static uint[] Triangles(this Axes axes, uint[] vertices)
         {
             if (axes == Axes.RightHanded)

@@ -2,7 +2,7 @@ using System;
 
 namespace Palpate
 {
-    /// <summary>How a call went. The numbers are those of palpate_code.</summary>
+    /// <summary>Result of a call. The numbers are those of palpate_code.</summary>
     public enum Code
     {
         Ok = 0,
@@ -18,7 +18,7 @@ namespace Palpate
         Internal = 10,
     }
 
-    /// <summary>A call that did not do what it should.</summary>
+    /// <summary>Error of a failed call.</summary>
     public sealed class PalpateException : Exception
     {
         public Code Code { get; }

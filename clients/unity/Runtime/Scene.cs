@@ -4,7 +4,9 @@ using System.Runtime.InteropServices;
 
 namespace Palpate
 {
-    /// <summary>Tissues that move and tools, all in the axes that the scene was opened with. Files are right-handed.</summary>
+    /// <summary>
+    /// Deformable tissues and tools, in the axes that the scene was opened with. Files are right-handed.
+    /// </summary>
     public sealed unsafe class Scene : IDisposable
     {
         private palpate_scene* scene;
@@ -16,7 +18,9 @@ namespace Palpate
             this.axes = axes;
         }
 
-        /// <summary>Adds a tissue: x, y, z of each vertex, three vertex numbers of each triangle. Gives its id.</summary>
+        /// <summary>
+        /// Adds a tissue: x, y, z of each vertex, three vertex numbers of each triangle. Returns its id.
+        /// </summary>
         public uint AddTissue(string name, float[] positions, uint[] triangles, double scaleToM = 1)
         {
             uint id;
@@ -30,7 +34,7 @@ namespace Palpate
             return id;
         }
 
-        /// <summary>Adds a tissue from a file.</summary>
+        /// <summary>Adds a tissue from a file. Returns its id.</summary>
         public uint AddTissueFile(string name, string file, double scaleToM = 1)
         {
             uint id;
@@ -41,16 +45,16 @@ namespace Palpate
             return id;
         }
 
-        /// <summary>Adds a rigid tool of one link. Gives its id.</summary>
+        /// <summary>Adds a rigid tool of one link. Returns its id.</summary>
         public uint AddTool(string name, float[] positions, uint[] triangles, double scaleToM = 1)
         {
             return AddTool(name, new Link { Name = name, Positions = positions, Triangles = triangles, ScaleToM = scaleToM });
         }
 
-        /// <summary>Adds a rigid tool of one to eight links. Gives its id.</summary>
+        /// <summary>Adds a rigid tool of one to eight links. Returns its id.</summary>
         public uint AddTool(string name, params Link[] links)
         {
-            // As many as there are, so they are held one by one and not in nested blocks.
+            // The number of links varies, so the arrays are pinned one by one instead of in nested blocks.
             List<GCHandle> held = new List<GCHandle>();
             palpate_link[] sent = new palpate_link[links.Length];
             palpate_pose[] rest = new palpate_pose[links.Length];
@@ -84,7 +88,7 @@ namespace Palpate
             }
         }
 
-        /// <summary>Adds a rigid tool of one link from a file.</summary>
+        /// <summary>Adds a rigid tool of one link from a file. Returns its id.</summary>
         public uint AddToolFile(string name, string file, double scaleToM = 1)
         {
             uint id;
@@ -95,13 +99,13 @@ namespace Palpate
             return id;
         }
 
-        /// <summary>Takes a tissue out of the scene.</summary>
+        /// <summary>Removes a tissue from the scene.</summary>
         public void RemoveTissue(uint tissue)
         {
             PalpateException.Check(Native.palpate_remove_tissue(scene, tissue));
         }
 
-        /// <summary>Takes a tool out of the scene.</summary>
+        /// <summary>Removes a tool from the scene.</summary>
         public void RemoveTool(uint tool)
         {
             PalpateException.Check(Native.palpate_remove_tool(scene, tool));
@@ -165,7 +169,9 @@ namespace Palpate
             };
         }
 
-        /// <summary>Signed distances of points to a tissue, 0: to the nearest of all. Metres, negative inside.</summary>
+        /// <summary>
+        /// Signed distances of points to a tissue; 0: to the nearest of all tissues. Metres, negative inside.
+        /// </summary>
         public double[] Distances(Vec3[] points, uint tissue = 0)
         {
             palpate_vec3[] sent = Array.ConvertAll(points, at => axes.Point(at.X, at.Y, at.Z));
@@ -202,7 +208,7 @@ namespace Palpate
             return new Session(session, axes);
         }
 
-        /// <summary>Removes the scene from where it is.</summary>
+        /// <summary>Deletes the scene in the engine or on the server.</summary>
         public void Delete()
         {
             PalpateException.Check(Native.palpate_delete_scene(scene));

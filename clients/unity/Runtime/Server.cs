@@ -2,7 +2,7 @@ using System;
 
 namespace Palpate
 {
-    /// <summary>Where scenes are: the engine in this process, or a server.</summary>
+    /// <summary>A place for scenes: the engine in this process, or a server.</summary>
     public sealed unsafe class Server : IDisposable
     {
         private palpate_server* server;
@@ -12,7 +12,7 @@ namespace Palpate
             server = owned;
         }
 
-        /// <summary>The engine in this process: no server, no network.</summary>
+        /// <summary>Opens the engine in this process: no server, no network.</summary>
         public static Server OpenLocal()
         {
             palpate_server* opened;
@@ -32,7 +32,7 @@ namespace Palpate
             return new Server(opened);
         }
 
-        /// <summary>Makes an empty scene, whose numbers are all in these axes. `id`: of a-z, 0-9 and '-'.</summary>
+        /// <summary>Creates an empty scene, with all its numbers in these axes. `id`: of a-z, 0-9 and '-'.</summary>
         public Scene CreateScene(string id, Axes axes = Axes.LeftHanded)
         {
             palpate_scene* scene;
@@ -43,7 +43,7 @@ namespace Palpate
             return new Scene(scene, axes);
         }
 
-        /// <summary>Opens a scene that is there.</summary>
+        /// <summary>Opens an existing scene.</summary>
         public Scene OpenScene(string id, Axes axes = Axes.LeftHanded)
         {
             palpate_scene* scene;

@@ -5,7 +5,7 @@ namespace Palpate
     /// <summary>A tool in a hand.</summary>
     public sealed unsafe class Session : IDisposable
     {
-        /// <summary>No rendered tool has more links.</summary>
+        /// <summary>Maximum links of a rendered tool.</summary>
         private const int LinksMax = 8;
         private static readonly Pose[] NoLinks = new Pose[0];
 
@@ -19,8 +19,8 @@ namespace Palpate
         }
 
         /// <summary>
-        /// What the hand feels at a pose, so many seconds after the last call: for the device's callback. Never waits and
-        /// allocates nothing. The wrench is to be sent whatever the code says.
+        /// Computes the wrench on the hand at a pose, `dtS` seconds after the last call: for the device's callback.
+        /// Never waits and allocates nothing. Send the wrench whatever the code is.
         /// </summary>
         public Code Servo(Pose pose, double dtS, out Wrench wrench)
         {
@@ -31,7 +31,7 @@ namespace Palpate
             return (Code)code;
         }
 
-        /// <summary>The same with the links' poses (link frame to tool frame), one for each.</summary>
+        /// <summary>Like Servo above, with the links' poses (link frame to tool frame), one for each link.</summary>
         public Code Servo(Pose pose, Pose[] links, double dtS, out Wrench wrench)
         {
             palpate_pose at = pose.To(axes);
@@ -49,7 +49,7 @@ namespace Palpate
             return Step(pose, NoLinks, dtS);
         }
 
-        /// <summary>The same with the links' poses (link frame to tool frame), one for each.</summary>
+        /// <summary>Like Step above, with the links' poses (link frame to tool frame), one for each link.</summary>
         public Wrench Step(Pose pose, Pose[] links, double dtS)
         {
             palpate_pose at = pose.To(axes);
@@ -60,7 +60,7 @@ namespace Palpate
             return Wrench.From(axes, felt);
         }
 
-        /// <summary>What the newest answer says; false when there is none yet.</summary>
+        /// <summary>Returns the newest answer; false if there is none yet.</summary>
         public bool TryNewest(out Rendering rendering)
         {
             palpate_rendering newest;
@@ -83,8 +83,8 @@ namespace Palpate
         }
 
         /// <summary>
-        /// The contacts of the newest answer that bear: as many as fit go into the array. Gives how many there are. Allocates
-        /// nothing, so that a solver may ask in each step.
+        /// Copies the contacts of the newest answer that carry force, as many as fit, into the array. Returns their
+        /// total number. Allocates nothing, so that a solver may call it in each step.
         /// </summary>
         public int Contacts(Contact[] into)
         {
@@ -102,9 +102,9 @@ namespace Palpate
         }
 
         /// <summary>
-        /// What a tissue bears of the newest answer's contacts, for a solver's external forces: ids of vertices, three numbers
-        /// for each of them in newtons, as many as fit, and the revision that the vertices are of. Gives how many there are.
-        /// Allocates nothing.
+        /// Copies the load on a tissue from the newest answer's contacts, for a solver's external forces: ids of
+        /// vertices, three numbers for each of them in newtons, as many as fit, and the revision of these vertices.
+        /// Returns their total number. Allocates nothing.
         /// </summary>
         public int TissueLoads(uint tissue, uint[] vertices, float[] forcesN, out ulong geometryRevision)
         {
@@ -121,7 +121,7 @@ namespace Palpate
             return (int)n;
         }
 
-        /// <summary>What became of the session so far.</summary>
+        /// <summary>Returns the status of the session so far.</summary>
         public SessionStatus Status()
         {
             palpate_session_status status;
@@ -136,7 +136,7 @@ namespace Palpate
             };
         }
 
-        /// <summary>Throws what ended the session, if anything did.</summary>
+        /// <summary>Throws the error that ended the session, if any.</summary>
         public void Check()
         {
             PalpateException.Check(Native.palpate_check(session));
@@ -150,7 +150,7 @@ namespace Palpate
             }
         }
 
-        // More than there may be are not written: the call says so by their number, before it reads one.
+        // Poses beyond the maximum are not copied: the call refuses their number before it reads any.
         private void Put(Pose[] links, palpate_pose* each)
         {
             for (int i = 0; i < Math.Min(links.Length, LinksMax); i++)
@@ -159,7 +159,10 @@ namespace Palpate
             }
         }
 
-        /// <summary>Before the first answer there is nothing, and an array that holds less than there is says so by its length.</summary>
+        /// <summary>
+        /// Accepts codes that are no errors: no answer yet, and an array that is too small, which the caller sees from
+        /// the length.
+        /// </summary>
         private static void CheckFilled(palpate_code code)
         {
             if (code != palpate_code.PALPATE_TOO_SMALL && code != palpate_code.PALPATE_NO_ANSWER)

@@ -2,7 +2,7 @@ using System.Text;
 
 namespace Palpate
 {
-    /// <summary>Texts as C has them: UTF-8 with a zero at the end.</summary>
+    /// <summary>Strings for C: UTF-8 with a terminating zero.</summary>
     internal static unsafe class Text
     {
         internal static byte[] Bytes(string text)

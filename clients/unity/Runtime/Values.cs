@@ -2,7 +2,7 @@ using System.Runtime.InteropServices;
 
 namespace Palpate
 {
-    /// <summary>Three numbers, in the axes of the scene they belong to.</summary>
+    /// <summary>Three numbers, in the axes of their scene.</summary>
     [StructLayout(LayoutKind.Sequential)]
     public struct Vec3
     {
@@ -16,7 +16,7 @@ namespace Palpate
         }
     }
 
-    /// <summary>A position, metres, and a rotation as a quaternion of length one.</summary>
+    /// <summary>A position in metres, and a rotation as a unit quaternion.</summary>
     [StructLayout(LayoutKind.Sequential)]
     public struct Pose
     {
@@ -41,7 +41,7 @@ namespace Palpate
             };
         }
 
-        /// <summary>Nothing moved, nothing turned.</summary>
+        /// <summary>No translation and no rotation.</summary>
         public static Pose Identity { get { return new Pose(new Vec3(0, 0, 0)); } }
 
         internal static Pose From(Axes axes, palpate_pose pose)
@@ -53,7 +53,7 @@ namespace Palpate
         }
     }
 
-    /// <summary>What a hand is to feel.</summary>
+    /// <summary>Force and torque for a hand.</summary>
     [StructLayout(LayoutKind.Sequential)]
     public struct Wrench
     {
@@ -61,14 +61,17 @@ namespace Palpate
         public Vec3 ForceN;
         /// <summary>Newton metres.</summary>
         public Vec3 TorqueNm;
-        /// <summary>Since the tick that the force's model answers was sent, seconds.</summary>
+        /// <summary>Time since the tick that the force's model answers was sent, seconds.</summary>
         public double ModelAgeS;
         public uint Flags;
 
         public bool IsLimited { get { return (Flags & Native.PALPATE_LIMITED) != 0; } }
-        /// <summary>Answers are too old, or the pose is none.</summary>
+        /// <summary>Answers are too old, or the pose is invalid.</summary>
         public bool IsFading { get { return (Flags & Native.PALPATE_FADING) != 0; } }
-        /// <summary>The proxy was farther than the model is complete: there may be more than the force tells of.</summary>
+        /// <summary>
+        /// The proxy was beyond the radius in which the model is complete: further contacts may exist that the force
+        /// omits.
+        /// </summary>
         public bool IsBeyondRadius { get { return (Flags & Native.PALPATE_BEYOND_RADIUS) != 0; } }
 
         internal static Wrench From(Axes axes, palpate_wrench felt)
@@ -85,7 +88,7 @@ namespace Palpate
         }
     }
 
-    /// <summary>How a proxy stands to the tissues. The numbers are those of palpate_render_state.</summary>
+    /// <summary>State of a proxy relative to the tissues. The numbers are those of palpate_render_state.</summary>
     public enum RenderState
     {
         Unknown = 0,
@@ -96,46 +99,46 @@ namespace Palpate
         Late = 5,
     }
 
-    /// <summary>What the newest answer says of the tool.</summary>
+    /// <summary>The newest answer for the tool.</summary>
     public struct Rendering
     {
         public ulong Sequence;
-        /// <summary>What is drawn.</summary>
+        /// <summary>Pose to draw the tool at.</summary>
         public Pose Proxy;
         public RenderState State;
         public uint Contacts;
-        /// <summary>From the proxy to the nearest tissue, metres.</summary>
+        /// <summary>Distance from the proxy to the nearest tissue, metres.</summary>
         public double DistanceM;
     }
 
-    /// <summary>A contact that bears. Laid out as palpate_contact.</summary>
+    /// <summary>A contact that carries force. Has the layout of palpate_contact.</summary>
     [StructLayout(LayoutKind.Sequential)]
     public struct Contact
     {
-        /// <summary>Stays while the contact does.</summary>
+        /// <summary>Id, constant while the contact lasts.</summary>
         public ulong Id;
-        /// <summary>Whose surface.</summary>
+        /// <summary>Id of the tissue.</summary>
         public uint Tissue;
-        /// <summary>Counted from 0 in the tool.</summary>
+        /// <summary>Number of the link in the tool, from 0.</summary>
         public uint Link;
-        /// <summary>On the tissue, metres.</summary>
+        /// <summary>Position on the tissue, metres.</summary>
         public Vec3 Position;
-        /// <summary>On the tool, newtons.</summary>
+        /// <summary>Force on the tool, newtons.</summary>
         public Vec3 ForceN;
     }
 
-    /// <summary>What became of a session so far.</summary>
+    /// <summary>Status of a session so far.</summary>
     public struct SessionStatus
     {
-        /// <summary>There is a connection; always so in the process.</summary>
+        /// <summary>True if there is a connection; always true in the process.</summary>
         public bool IsOpen;
-        /// <summary>How often it came back after its connection broke.</summary>
+        /// <summary>Number of reconnections after its connection broke.</summary>
         public ulong Reconnected;
-        /// <summary>How often its session was over by then: contacts have new ids.</summary>
+        /// <summary>Number of reconnections after which the session was gone: contacts have new ids.</summary>
         public ulong SessionsLost;
-        /// <summary>Ticks that never left.</summary>
+        /// <summary>Number of ticks that were never sent.</summary>
         public ulong Dropped;
-        /// <summary>Since the newest answer, seconds.</summary>
+        /// <summary>Time since the newest answer, seconds.</summary>
         public double AgeS;
     }
 
@@ -148,45 +151,47 @@ namespace Palpate
         public float[] Positions;
         public uint[] Triangles;
         public double ScaleToM = 1;
-        /// <summary>Takes the link's frame to the tool's.</summary>
+        /// <summary>Transform from the link's frame to the tool's.</summary>
         public Pose RestPose = Pose.Identity;
         /// <summary>Holes in a box with no greater diagonal are filled, metres.</summary>
         public double FillHolesM;
     }
 
-    /// <summary>A cut: one transaction. What is null is empty.</summary>
+    /// <summary>A cut: one transaction. Null stands for empty.</summary>
     public sealed class Cut
     {
         /// <summary>Triangles to remove, each once.</summary>
         public uint[] Removed;
         /// <summary>x, y, z of each new vertex. The first gets the id CutMade.FirstVertex.</summary>
         public float[] Positions;
-        /// <summary>Three vertex ids of each new triangle, old ones and new ones.</summary>
+        /// <summary>Three vertex ids of each new triangle, old and new ones.</summary>
         public uint[] Triangles;
-        /// <summary>For each new triangle the removed one that it replaces in part, so that contacts go on.</summary>
+        /// <summary>
+        /// For each new triangle the removed triangle that it partly replaces, so that contacts continue.
+        /// </summary>
         public uint[] Parents;
     }
 
-    /// <summary>What a cut made.</summary>
+    /// <summary>Result of a cut.</summary>
     public struct CutMade
     {
-        /// <summary>Cuts of the tissue so far.</summary>
+        /// <summary>Number of cuts of the tissue so far.</summary>
         public ulong TopologyRevision;
-        /// <summary>The new vertices and triangles have the ids from here on.</summary>
+        /// <summary>First ids of the new vertices and triangles.</summary>
         public uint FirstVertex, FirstTriangle;
     }
 
-    /// <summary>How a session renders its tool; 0 is the default.</summary>
+    /// <summary>Rendering of a session's tool; 0 is the default.</summary>
     public struct SessionOptions
     {
         public double StiffnessNPerM, RotationalStiffnessNmPerRad, LinkStiffnessNPerM, Friction;
         public double MaxForceN, MaxTorqueNm, MaxForceRateNPerS, MaxTorqueRateNmPerS;
-        /// <summary>Where the device holds the tool, tool frame.</summary>
+        /// <summary>Point at which the device holds the tool, tool frame.</summary>
         public Vec3 HoldPoint;
         /// <summary>Bit n: no tissue constrains link n.</summary>
         public uint CuttingLinks;
         public double RateHz;
-        /// <summary>Nothing runs by itself: Step takes the place of Servo.</summary>
+        /// <summary>Nothing runs by itself: Step replaces Servo.</summary>
         public bool LockStep;
     }
 }

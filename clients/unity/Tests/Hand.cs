@@ -3,7 +3,9 @@ using System.Diagnostics;
 using System.Threading;
 using Palpate;
 
-/// <summary>What a device's thread and a solver do with a session: the servo, and what it gives beside the wrench.</summary>
+/// <summary>
+/// Tests a session as a device's thread and a solver use it: the servo, and the results besides the wrench.
+/// </summary>
 public static class Hand
 {
     private static readonly float[] Slab =
@@ -17,7 +19,7 @@ public static class Hand
     // Off the slab's edges, metres.
     private const double X = 0.011, Y = 0.007;
 
-    /// The device's thread: 300 N/m over 3 mm, and nothing for the garbage collector.
+    /// A device's thread: 300 N/m over 3 mm, without garbage.
     public static void Servo(Server server)
     {
         using (Scene scene = server.CreateScene("servo"))
@@ -30,7 +32,7 @@ public static class Hand
                 Press(session, true);
                 SessionStatus status = session.Status();
                 Replay.Expect(status.IsOpen && status.Dropped == 0 && status.AgeS < 5, "the session is open");
-                // A collection comes after 4 MB, which as many objects of 16 bytes are: that is seen.
+                // A collection happens after 4 MB, which this many objects of 16 bytes reach: the counter detects it.
                 Replay.Expect(Collections(() => new object()) > 0, "a collection is seen");
                 Stopwatch sinceLast = Stopwatch.StartNew();
                 Wrench felt = default(Wrench);
@@ -83,7 +85,7 @@ public static class Hand
         Replay.Expect(Math.Abs(felt.ForceN.Z + 0.9) < 0.02 && !felt.IsFading, "3 mm deep: " + felt.ForceN.Z + " N");
     }
 
-    /// A solver: contacts, loads, distances, cuts and links are each other's mirror images in the two axes.
+    /// A solver: contacts, loads, distances, cuts and links are mirror images of each other in the two axes.
     public static void Solver(Server server)
     {
         double[] right = Asked(server, Axes.RightHanded, 1), left = Asked(server, Axes.LeftHanded, -1);
@@ -91,7 +93,7 @@ public static class Hand
         for (int i = 0; i < right.Length; i++) Replay.Near(right[i], left[i]);
     }
 
-    /// What is asked of a scene, with z turned back.
+    /// Returns all results of a scene, with z mirrored back.
     private static double[] Asked(Server server, Axes axes, int z)
     {
         using (Scene scene = server.CreateScene("solver", axes))
@@ -100,7 +102,7 @@ public static class Hand
             uint spare = scene.AddTissue("spare", Mirrored(Slab, z), Turned(SlabSides, z), 0.01);
             scene.RemoveTissue(spare);
             Throws(Code.NotFound, () => scene.RemoveTissue(spare));
-            // A handle above, and a jaw that it carries 10 mm below and turned.
+            // A handle above, and a jaw that it carries 10 mm below and rotated.
             float[] corners = Mirrored(Replay.Corners, z);
             uint[] sides = Turned(Replay.Sides, z);
             Link handle = new Link { Name = "handle", Positions = corners, Triangles = sides, ScaleToM = 0.004 };
@@ -123,7 +125,7 @@ public static class Hand
                 Replay.Expect(session.TissueLoads(slab, vertices, forces, out revision) == 0, "no answer, no loads");
                 Throws(Code.InvalidArgument, () => session.Step(At(0.02, z), new Pose[9], 1e-3));
                 Wrench felt = default(Wrench);
-                // The jaw's frame is the tool's here: it goes as deep as it is told.
+                // The jaw's frame is the tool's here: it goes as deep as this pose.
                 Pose[] links = { Pose.Identity, new Pose(new Vec3(0.002, 0, -0.01 * z), z * Math.Sin(0.2), 0, 0, Math.Cos(0.2)) };
                 for (int n = 0; n < 300; n++)
                 {
@@ -155,7 +157,7 @@ public static class Hand
                 Replay.Expect(Math.Abs(given.X + borne.X) < 1e-5 && Math.Abs(given.Z + borne.Z) < 1e-5, "what is given is borne");
                 session.Check();
             }
-            // A roof on the slab's first triangle, where there was nothing.
+            // A roof on the slab's first triangle, in space that was empty.
             Vec3[] points = { new Vec3(0.02, -0.02, 0.004 * z), new Vec3(0.02, -0.02, 0.02 * z), new Vec3(0, 0, -0.03 * z) };
             told.AddRange(scene.Distances(points));
             CutMade made = scene.Cut(slab, new Cut

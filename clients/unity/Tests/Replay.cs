@@ -2,7 +2,7 @@ using System;
 using System.IO;
 using Palpate;
 
-/// <summary>Replays recorded poses in lock-step, and writes what is felt: replay.exe FOLDER OUT [HOST:PORT]</summary>
+/// <summary>Replays recorded poses in lock-step, and writes the wrenches: replay.exe FOLDER OUT [HOST:PORT]</summary>
 public static class Replay
 {
     public static int Main(string[] arguments)
@@ -48,7 +48,7 @@ public static class Replay
         }
     }
 
-    /// A wrong call throws its code and its words.
+    /// A failed call throws its code and its message.
     private static void Refuses(Server server)
     {
         try
@@ -66,7 +66,7 @@ public static class Replay
     internal static readonly float[] Corners = { 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1 };
     internal static readonly uint[] Sides = { 0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5 };
 
-    /// A scene and its mirror image, z the other way, feel the same: the force mirrored, the torque turned about.
+    /// A scene and its mirror image in z give equal wrenches: the force mirrored, the torque reversed.
     private static void Mirrors(Server server)
     {
         Wrench right = Pressed(server, Axes.RightHanded, 1), left = Pressed(server, Axes.LeftHanded, -1);
@@ -98,7 +98,7 @@ public static class Replay
             {
                 for (int n = 0; n < 300; n++)
                 {
-                    // Towards the middle of a side, turned a little.
+                    // Towards the middle of a side, rotated a little.
                     double away = 0.025 - 2e-5 * n, half = 0.1;
                     Pose pose = new Pose(new Vec3(away, 0.9 * away, z * 0.8 * away), z * Math.Sin(half), 0, 0, Math.Cos(half));
                     felt = session.Step(pose, 1e-3);

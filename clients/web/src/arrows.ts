@@ -1,4 +1,4 @@
-// Many arrows in one draw call, and dots where surfaces touch.
+// Many arrows in one draw call, and dots at contact points.
 
 import {
   BufferGeometry,
@@ -17,7 +17,7 @@ import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
 const MAX = 128;
 const ALONG = new Vector3(0, 1, 0);
 
-/** Of length one, along y. */
+/** Arrow of length 1 along y. */
 function arrow(): BufferGeometry {
   const shaft = new CylinderGeometry(0.028, 0.028, 0.72, 10, 1, true).translate(0, 0.36, 0);
   const head = new ConeGeometry(0.09, 0.28, 14, 1, true).translate(0, 0.86, 0);
@@ -26,7 +26,7 @@ function arrow(): BufferGeometry {
 
 class Instances extends InstancedMesh {
   constructor(geometry: BufferGeometry, colour: string) {
-    // Over everything: what they point at is mostly inside something.
+    // Drawn over everything, because the points that arrows mark are mostly inside a surface.
     super(geometry, new MeshBasicMaterial({ color: colour, depthTest: false, transparent: true }), MAX);
     this.frustumCulled = false;
     this.renderOrder = 10;
@@ -43,7 +43,7 @@ export class Arrows extends Instances {
     super(arrow(), colour);
   }
 
-  /** `vectors` times `scale` is how long they are, metres; `width` how wide at most. */
+  /** Length of an arrow in metres: that of its vector times `scale`. `width`: maximum width, metres. */
   show(positions: Float32Array, vectors: Float32Array, scale: number, width: number): void {
     const [matrix, turn] = [new Matrix4(), new Quaternion()];
     this.count = Math.min(MAX, positions.length / 3);

@@ -1,4 +1,4 @@
-// A force over the last ten seconds.
+// Curve of a force over the last ten seconds.
 
 const SPAN_S = 10;
 
@@ -16,7 +16,7 @@ export class Curve {
     this.samples.length = 0;
   }
 
-  /** Greatest of what is shown, newtons. */
+  /** Greatest force shown, newtons. */
   peak(): number {
     return this.samples.reduce((peak, sample) => Math.max(peak, sample.newtons), 0);
   }
@@ -70,7 +70,7 @@ export class Curve {
   }
 }
 
-/** 1, 2 or 5 times a power of ten. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 export function niceAbove(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= value * 0.999)!;

@@ -1,4 +1,4 @@
-// Messages of the live view, as proto/palpate/v1/watch.proto has them.
+// Messages of the live view, as defined in proto/palpate/v1/watch.proto.
 
 import { Reader, Writer } from "./protobuf";
 
@@ -6,7 +6,7 @@ export type Triple = [number, number, number];
 
 export interface Pose {
   position: Triple;
-  /** x, y, z, w. */
+  /** Quaternion x, y, z, w. */
   orientation: [number, number, number, number];
 }
 
@@ -79,7 +79,7 @@ export interface Session {
   figures: Figures;
 }
 
-/** A frame, or a piece of one. */
+/** A frame or a part of one. */
 export interface Message {
   frame: number;
   more: boolean;
@@ -99,7 +99,7 @@ export function watchRequest(scene: string, rateHz: number): Uint8Array {
   return new Writer().string(1, scene).double(2, rateHz).done();
 }
 
-/** `position` null: the viewer lets go. */
+/** `position` null: the viewer releases the device. */
 export function moveDeviceRequest(scene: string, tool: number, position: Triple | null): Uint8Array {
   const request = new Writer().string(1, scene).number(2, tool);
   if (position !== null) {
@@ -204,7 +204,7 @@ function readTool(fields: Reader): ToolChange {
   return tool;
 }
 
-/** Numbers of doubles 1 to `n`. */
+/** Reads doubles with field numbers 1 to the length of `into`. */
 function readDoubles<T extends number[]>(fields: Reader, into: T): T {
   for (let field = fields.next(); field !== 0; field = fields.next()) {
     if (field <= into.length) into[field - 1] = fields.double();
@@ -222,7 +222,7 @@ function readPose(fields: Reader): Pose {
   for (let field = fields.next(); field !== 0; field = fields.next()) {
     if (field === 1) pose.position = fields.message(readTriple);
     else if (field === 2) {
-      // A number that is 0 is not on the wire: all four begin as 0.
+      // The wire format omits zeros: all four start as 0.
       const none: Pose["orientation"] = [0, 0, 0, 0];
       pose.orientation = fields.message((quaternion) => readDoubles(quaternion, none));
     } else fields.skip();

@@ -1,9 +1,9 @@
-// Calls to the server that the page came from: grpc-web, binary, over fetch.
+// Calls to the server of this page: binary grpc-web over fetch.
 
-/** Why a call ended. */
+/** Error that ended a call. */
 export class CallError extends Error {
   constructor(
-    /** gRPC's own number; -1: there was no answer of the service. */
+    /** Status code of gRPC; -1: the service sent no answer. */
     readonly code: number,
     message: string,
   ) {
@@ -18,7 +18,7 @@ export class CallError extends Error {
     return this.code === 5;
   }
 
-  /** Trying again later can help. */
+  /** True if a later retry can help. */
   get mayPass(): boolean {
     return [-1, 2, 4, 5, 8, 13, 14].includes(this.code);
   }
@@ -26,7 +26,7 @@ export class CallError extends Error {
 
 const HEAD = 5;
 
-/** The messages of an answer, until it ends or `signal` ends it. */
+/** Yields the messages of an answer until it ends or `signal` aborts it. */
 export async function* call(
   method: string,
   message: Uint8Array,
@@ -84,7 +84,7 @@ async function* messages(
       if (next.done) throw new CallError(-1, "the connection ended");
       const more = next.value;
       if (to + more.length > buffer.length) {
-        // What was handed out may still be read: never written over.
+        // Returned messages may still be read: their buffer is never overwritten.
         const larger = new Uint8Array(Math.max(1 << 16, 2 * (to - from + more.length)));
         larger.set(buffer.subarray(from, to));
         [buffer, to, from] = [larger, to - from, 0];
@@ -108,7 +108,7 @@ function throwUnlessOk(status: string | null, message: string | null): void {
   try {
     words = decodeURIComponent(words);
   } catch {
-    // As it came, then.
+    // Keeps the text as received.
   }
   throw new CallError(Number(status), words);
 }

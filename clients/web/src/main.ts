@@ -1,4 +1,4 @@
-// The live view: follows the frames of a scene and draws them.
+// The live view: receives the frames of a scene and draws them.
 
 import { Vector3 } from "three";
 
@@ -11,12 +11,13 @@ import { element, millimetres, Panel, setOptions } from "./panel";
 import { Stage } from "./stage";
 
 const RATE_HZ = 60;
-/** Between two tries to connect, seconds. */
+/** Delays between attempts to connect, seconds. */
 const RETRY_S = [0.5, 1, 2, 4];
-/** A device that is held is told where at least this often: wishes that are not repeated end after a second. */
+/** Interval, in milliseconds, at which a held device's position is sent again: a request that is not repeated ends
+ * after a second. */
 const HOLD_MS = 250;
 const NUDGE_M = 1e-3;
-/** What a key orbits by, radians, and how many times as far away another leaves the camera. */
+/** Angle by which a key orbits the camera, radians, and the factor by which another key changes its distance. */
 const ORBIT_RAD = Math.PI / 36;
 const NEARER = 0.9;
 
@@ -48,7 +49,7 @@ class View {
     void this.follow();
   }
 
-  /** What tests ask of the page beside its pixels. */
+  /** State that tests query in addition to pixels. */
   readonly seen = {
     project: (at: Triple) => this.stage.project(at),
     devicePosition: () => this.panel.chosenTool(this.model)?.device.position,
@@ -61,13 +62,13 @@ class View {
     takeAgain: () => this.retake(),
   };
 
-  /** The page's work for a frame in which everything moved. */
+  /** Repeats the page's work for a frame in which all vertices moved. */
   private retake(): void {
     for (const tissue of this.model.tissues.values()) tissue.surface.touch(seconds());
     this.show();
   }
 
-  /** Connects, and again when that ends, until the page is closed. */
+  /** Connects, and reconnects after each end, until the page is closed. */
   private async follow(): Promise<void> {
     for (let tries = 0; ; ) {
       if (this.isPaused) await this.resumed();
@@ -88,7 +89,7 @@ class View {
           await new Promise<void>((again) => signal.addEventListener("abort", () => again(), { once: true }));
         }
       }
-      // Ended from here, by whoever chose something else: that is tried at once.
+      // The user's new choice aborted the stream: connects again at once.
       if (signal.aborted) tries = 0;
       else await wait(RETRY_S[Math.min(tries++, RETRY_S.length - 1)]!, signal);
     }
@@ -110,7 +111,7 @@ class View {
     this.model = model;
   }
 
-  /** The newest frame is drawn with the browser's next one: frames that come faster are taken in and not drawn. */
+  /** Draws the newest frame with the browser's next one: further frames until then are received but not drawn. */
   private frame(): void {
     this.setState("live", "Live");
     if (this.isDue) return;
@@ -157,7 +158,7 @@ class View {
     }
   }
 
-  /** A bar of a round length, about 120 pixels long, where the camera looks at. */
+  /** Shows a bar of a round length, about 120 pixels long at the camera's target. */
   private showScale(): void {
     const perPixel = this.stage.metresPerPixel();
     const length = niceAbove(60 * perPixel);
@@ -234,7 +235,7 @@ class View {
     }
     element("key-form").addEventListener("submit", (event) => {
       event.preventDefault();
-      // For this tab only: a key is not to outlive it.
+      // Session storage: the key must not outlive this tab.
       sessionStorage.setItem("key", element<HTMLInputElement>("key").value.trim());
       this.setPaused(false);
     });
@@ -269,7 +270,7 @@ class View {
     this.nudge(move);
   }
 
-  /** Moves the camera by a key; false where it is none of the camera's. */
+  /** Moves the camera for a key; returns false for any other key. */
   private look({ key, shiftKey }: KeyboardEvent): boolean {
     const orbits: Record<string, [number, number]> = {
       ArrowLeft: [ORBIT_RAD, 0],
@@ -279,14 +280,14 @@ class View {
     };
     const orbit = shiftKey ? orbits[key] : undefined;
     if (orbit !== undefined) this.stage.orbit(...orbit);
-    // The key of + without Shift.
+    // "=" is the key of "+" without Shift.
     else if (key === "+" || key === "=") this.stage.zoom(NEARER);
     else if (key === "-") this.stage.zoom(1 / NEARER);
     else return false;
     return true;
   }
 
-  /** Along the axes of the screen. */
+  /** Moves the device along the axes of the screen. */
   private nudge(move: string): void {
     const tool = this.panel.chosenTool(this.model);
     if (tool === undefined) return;
@@ -328,7 +329,7 @@ class View {
   }
 }
 
-/** A device that is held in the page: one call on its way at a time, always with the newest place. */
+/** Holds a device for the page: one call in flight at a time, always with the newest position. */
 class Hand {
   private wanted: { tool: number; position: Triple | null } | null = null;
   private isSending = false;
@@ -340,7 +341,7 @@ class Hand {
     return this.holding?.tool === tool ? this.holding.position : null;
   }
 
-  /** `position` null: let go. `isKept`: it is held there without being moved on. */
+  /** `position` null: releases the device. `isKept`: the device stays held at this position. */
   move(tool: number, position: Triple | null, isKept = position !== null): void {
     if (this.holding !== null) clearInterval(this.holding.timer);
     this.holding = null;

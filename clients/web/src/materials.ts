@@ -1,11 +1,11 @@
-// How surfaces look. Tissue can be coloured by what its vertices remember: the same shader for all modes, so that a change
+// Materials of surfaces. Tissue can be coloured by its vertices' history: one shader serves all modes, so that a change
 // of mode compiles nothing.
 
 import { Color, DoubleSide, MeshBasicMaterial, MeshStandardMaterial, type WebGLProgramParametersWithUniforms } from "three";
 
 export type TissueColour = "plain" | "depth" | "age";
 
-/** Seconds after which a vertex that moved is as one that never did. */
+/** Seconds after which a moved vertex has the colour of one that never moved. */
 export const AGE_MAX_S = 4;
 
 export class TissueMaterial extends MeshStandardMaterial {
@@ -70,7 +70,7 @@ export function instrumentMaterial(): MeshStandardMaterial {
   return new MeshStandardMaterial({ color: "#aab4bb", roughness: 0.34, metalness: 0.55 });
 }
 
-/** The device: where the hand is, which tissue does not stop; seen through it. */
+/** Material of the device, which shows the hand's pose and is not stopped by tissue; transparent. */
 export function ghostMaterial(): MeshBasicMaterial {
   return new MeshBasicMaterial({ color: "#37b3cc", transparent: true, opacity: 0.26, depthTest: false });
 }

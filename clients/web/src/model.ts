@@ -1,4 +1,4 @@
-// What the page knows of a scene: surfaces by id, and the newest frame.
+// The page's model of a scene: surfaces by id, and the newest frame.
 
 import type { Message, Pose, Session } from "./frames";
 import { Surface } from "./surface";
@@ -24,7 +24,7 @@ export interface Tool {
   links: Map<number, Link>;
 }
 
-/** Of one stream of frames: it begins with nothing. */
+/** Model of one stream of frames; starts empty. */
 export class Model {
   readonly tissues = new Map<number, Tissue>();
   readonly tools = new Map<number, Tool>();
@@ -34,7 +34,7 @@ export class Model {
   isQuarantined = false;
   frames = 0;
 
-  /** Takes a message in; true when a frame is complete with it. */
+  /** Applies a message; returns true if it completes a frame. */
   take(message: Message, seconds: number): boolean {
     for (const change of message.tissues) {
       let tissue = this.tissues.get(change.id);

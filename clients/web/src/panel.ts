@@ -1,4 +1,4 @@
-// The figures beside the picture.
+// The figures next to the picture.
 
 import { Curve } from "./curve";
 import type { Session, ToolPose } from "./frames";
@@ -19,7 +19,7 @@ const STATES: Record<number, [string, string]> = {
   5: ["late", "bad"],
 };
 
-/** Rates are counted over at least this long, seconds. */
+/** Minimum time over which rates are counted, seconds. */
 const RATE_SPAN_S = 1;
 
 export class Panel {
@@ -28,7 +28,7 @@ export class Panel {
   private counted = { stream: 0, seconds: 0, answered: 0 };
   private rate = "–";
   private drawn = -1;
-  /** The stream that somebody chose. */
+  /** Stream that the user chose. */
   private asked: number | null = null;
   private tissues: Model["tissues"] = new Map();
 
@@ -47,14 +47,14 @@ export class Panel {
     });
   }
 
-  /** The haptic loop whose figures, contacts and forces are shown. */
+  /** Returns the haptic loop whose figures, contacts and forces are shown. */
   chosen(model: Model): Session | undefined {
     const asked = model.sessions.find((session) => session.stream === this.asked);
     const felt = model.sessions.find((session) => session.tools.some((tool) => tool.isRendered));
     return asked ?? felt ?? model.sessions[0];
   }
 
-  /** Its tool: of several one that is rendered. */
+  /** Returns the tool of that loop; of several tools, a rendered one. */
   chosenTool(model: Model): ToolPose | undefined {
     const tools = this.chosen(model)?.tools ?? [];
     return tools.find((tool) => tool.isRendered) ?? tools[0];
@@ -67,7 +67,7 @@ export class Panel {
     const tool = this.chosenTool(model);
     const force = Math.hypot(...(tool?.force ?? [0, 0, 0]));
     this.curve.add(seconds, force);
-    // Text of figures that change sixty times a second cannot be read: ten times is enough.
+    // Text is updated ten times a second: figures that change sixty times a second are illegible.
     if (Math.floor(seconds * 10) === this.drawn) return;
     this.drawn = Math.floor(seconds * 10);
     element("force").textContent = force.toFixed(2);
@@ -134,7 +134,7 @@ export class Panel {
     [...element("latency").children].forEach((bar, at) => {
       const us = times[at] ?? null;
       const fill = bar.querySelector("i")!;
-      // The objective is at two thirds.
+      // The objective is at two thirds of the bar.
       fill.style.width = `${us === null ? 0 : Math.min(100, (us / objective) * 66.667)}%`;
       fill.className = us !== null && us > objective ? "late" : "";
       bar.querySelector(".value")!.textContent = us === null ? "–" : duration(us);
@@ -181,7 +181,7 @@ export class Panel {
     box.type = "checkbox";
     box.checked = tissue.isShown;
     box.addEventListener("change", () => {
-      // The row outlives the tissue that it was made for: each stream of frames begins with tissues of its own.
+      // The row outlives its tissue: each stream of frames creates tissues of its own.
       const shown = this.tissues.get(tissue.id);
       if (shown !== undefined) shown.isShown = box.checked;
       this.onChoice();
@@ -195,7 +195,7 @@ export class Panel {
   }
 }
 
-/** Keeps what is chosen where it is still there. */
+/** Keeps the selection if the option still exists. */
 export function setOptions(select: HTMLSelectElement, options: { value: string; text: string }[]): void {
   const key = JSON.stringify(options);
   if (select.dataset["key"] === key) return;

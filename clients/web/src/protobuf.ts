@@ -1,9 +1,9 @@
-// Reads and writes the little of protobuf that the live view needs. Packed floats are views of bytes, not numbers one by
-// one: a frame of 50,000 vertices takes well under a millisecond.
+// Reads and writes the subset of protobuf that the live view needs. Packed floats are views of the bytes instead of
+// single numbers: a frame of 50,000 vertices takes well under a millisecond.
 
 const text = { decoder: new TextDecoder(), encoder: new TextEncoder() };
 
-/** A message's fields, in the order they came. */
+/** Reads a message's fields in their order. */
 export class Reader {
   private at = 0;
   private readonly view: DataView;
@@ -12,7 +12,7 @@ export class Reader {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** The next field's number; 0 at the end. `skip` it when it is not known. */
+  /** Returns the next field's number; 0 at the end. Call `skip` for an unknown field. */
   next(): number {
     if (this.at >= this.bytes.length) return 0;
     this.tag = this.uint();
@@ -21,7 +21,7 @@ export class Reader {
 
   private tag = 0;
 
-  /** Of up to 64 bits; exact below 2^53. */
+  /** Reads a varint of up to 64 bits; exact below 2^53. */
   uint(): number {
     let value = 0;
     for (let shift = 1; ; shift *= 128) {
@@ -57,17 +57,17 @@ export class Reader {
     return read(new Reader(this.slice()));
   }
 
-  /** Packed. */
+  /** Reads packed floats. */
   floats(): Float32Array {
     return new Float32Array(aligned(this.slice()));
   }
 
-  /** Packed, of fixed width. */
+  /** Reads packed numbers of fixed width. */
   fixed32(): Uint32Array {
     return new Uint32Array(aligned(this.slice()));
   }
 
-  /** Packed varints, or one that is not packed. */
+  /** Reads packed varints, or a single unpacked one. */
   uints(into: number[]): void {
     if ((this.tag & 7) === 0) {
       into.push(this.uint());

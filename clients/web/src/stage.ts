@@ -1,4 +1,4 @@
-// The picture: tissue, instruments, device ghosts, contacts and forces, seen by a camera that orbits.
+// The 3D picture: tissue, instruments, device ghosts, contacts and forces, with a camera that orbits.
 
 import {
   BufferAttribute,
@@ -27,14 +27,14 @@ import type { Pose, Session, ToolPose, Triple } from "./frames";
 import { ghostMaterial, instrumentMaterial, TissueMaterial, type TissueColour } from "./materials";
 import type { Model, Tool } from "./model";
 
-/** What the picture needs to know beside the model. */
+/** Options of the picture in addition to the model. */
 export interface StageOptions {
   colour: TissueColour;
   depthMax: number;
 }
 
 export interface StageEvents {
-  /** Somebody drags a tool's device to there, or (null) lets go. */
+  /** The user drags a tool's device to this position, or (null) releases it. */
   onDrag(tool: number, position: Triple | null): void;
   /** The camera moved. */
   onLook(): void;
@@ -73,10 +73,10 @@ export class Stage {
     private readonly canvas: HTMLCanvasElement,
     private readonly events: StageEvents,
   ) {
-    // Kept for pictures: without it a picture that is taken later than the drawing is empty.
+    // Needed for pictures: without this option a picture taken after the drawing is empty.
     this.renderer = new WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true, alpha: true });
     this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio));
-    // As a lamp at the viewer's left shoulder: with the camera, and aimed by it.
+    // A lamp at the viewer's left shoulder: it moves with the camera and points at the camera's target.
     for (const [colour, strength, from] of LAMPS) {
       const lamp = new DirectionalLight(colour, strength);
       lamp.position.set(...from);
@@ -93,8 +93,8 @@ export class Stage {
     new ResizeObserver(() => this.resize()).observe(canvas);
   }
 
-  /** Makes the picture that of the model, at `seconds` of the clock that its surfaces were taken in by. All tools are in it,
-   * and contacts and forces of `session`. */
+  /** Shows the model with all its tools, and the contacts and forces of `session`. `seconds`: time by the clock of the
+   * surfaces' changes. */
   show(model: Model, session: Session | undefined, options: StageOptions, seconds: number): void {
     this.showTissues(model, options, seconds);
     this.showTools(model);
@@ -112,20 +112,20 @@ export class Stage {
     this.draw();
   }
 
-  /** Looks at all tissues. */
+  /** Fits all tissues into view. */
   fit(model: Model): void {
     this.fitted = "";
     this.fitOnce(model);
     this.draw();
   }
 
-  /** To the left and up, radians, about what the camera looks at. */
+  /** Orbits the camera about its target, to the left and up, radians. */
   orbit(left: number, up: number): void {
     this.controls.rotateLeft(left);
     this.controls.rotateUp(up);
   }
 
-  /** Makes the distance to what the camera looks at `factor` times as long. */
+  /** Multiplies the distance from the camera to its target by `factor`. */
   zoom(factor: number): void {
     this.controls.dollyIn(factor);
   }
@@ -138,14 +138,14 @@ export class Stage {
     this.draw();
   }
 
-  /** CSS pixels of the canvas. */
+  /** Projects a position to CSS pixels of the canvas. */
   project(position: Triple): [number, number] {
     this.camera.updateMatrixWorld();
     const at = new Vector3(...position).project(this.camera);
     return [(0.5 + 0.5 * at.x) * this.canvas.clientWidth, (0.5 - 0.5 * at.y) * this.canvas.clientHeight];
   }
 
-  /** Metres that a pixel is wide where the camera looks at. */
+  /** Width of a pixel at the camera's target, metres. */
   metresPerPixel(): number {
     const distance = this.camera.position.distanceTo(this.controls.target);
     return (2 * distance * Math.tan((0.5 * this.camera.fov * Math.PI) / 180)) / this.canvas.clientHeight;
@@ -156,7 +156,7 @@ export class Stage {
     return new Promise((done) => this.canvas.toBlob(done, "image/png"));
   }
 
-  /** Draws with the browser's next frame, once however often it is asked. */
+  /** Draws with the browser's next frame, once for any number of calls. */
   draw(): void {
     if (this.isDue) return;
     this.isDue = true;
@@ -227,10 +227,12 @@ export class Stage {
     for (let i = 0; i < forces.length; i += 3) {
       greatest = Math.max(greatest, Math.hypot(forces[i]!, forces[i + 1]!, forces[i + 2]!));
     }
-    // Forces of one contact up to three newtons, or of many that share them: the greatest is a sixth of the organ at most.
+    // For forces of one contact up to three newtons, or of many contacts that share them: the longest arrow is at most
+    // a sixth of the organ.
     const scale = (0.16 * this.size) / Math.max(1.5, greatest);
     this.forces.show(session?.forcePositions ?? none, forces, scale, 0.13 * this.size);
-    // Contacts without a force, as of a tool that is not rendered, point to where tissue would push it.
+    // For contacts without a force, for example of a tool that is not rendered, arrows show the direction in which
+    // tissue would push it.
     const normals = forces.length === 0 ? (session?.contactNormals ?? none) : none;
     this.normals.show(normals.length === 0 ? none : positions, normals, 0.08 * this.size, 0.08 * this.size);
   }
@@ -248,7 +250,7 @@ export class Stage {
     const centre = min.clone().add(max).multiplyScalar(0.5);
     const extent = max.sub(min);
     this.size = Math.max(extent.x, extent.y, extent.z, 1e-3);
-    // Organs lie flat: the shortest side is up, the longest goes across.
+    // Organs lie flat: the shortest extent is up, the longest goes across.
     const sides = [extent.x, extent.y, extent.z];
     const axis = (at: number) => new Vector3().setComponent(at, 1);
     const up = axis(sides.indexOf(Math.min(...sides)));
@@ -259,7 +261,7 @@ export class Stage {
     this.camera.far = 60 * this.size;
     this.camera.updateProjectionMatrix();
     const from = towards.addScaledVector(up, 1.15).addScaledVector(across, 0.3).normalize();
-    // They remember which way was up when they were made.
+    // OrbitControls keep the up direction that they were created with.
     this.controls.dispose();
     this.controls = this.newControls();
     this.camera.position.copy(centre).addScaledVector(from, (2.35 * this.size) / Math.min(1.4, this.camera.aspect));
@@ -297,7 +299,7 @@ export class Stage {
     for (const groups of this.tools.values()) {
       const hit = ray.intersectObjects(groups.pickable(), true)[0];
       if (hit === undefined) continue;
-      // In the plane of the screen through what was taken hold of: the hand goes where the pointer goes.
+      // The device moves in the plane of the screen through the grabbed point: the hand follows the pointer.
       const towards = this.camera.getWorldDirection(new Vector3());
       const origin = groups.devicePosition();
       const offset = origin.clone().sub(hit.point);
@@ -336,7 +338,7 @@ export class Stage {
   }
 }
 
-/** A tool where tissue lets it be, its ghost where the hand is, and the spring between both. */
+/** A tool at its proxy's pose, its ghost at the hand's pose, and the spring between both. */
 class ToolGroups {
   private readonly seen = new Group();
   private readonly device = new Group();
@@ -393,7 +395,7 @@ class ToolGroups {
     this.spring.geometry.dispose();
   }
 
-  /** Between the same point of both: the middle of the first link. */
+  /** Connects equal points of both: the middle of the first link. */
   private placeSpring(): void {
     const first = this.tool.links.get(0);
     if (first === undefined || this.seen.children.length === 0) return;

@@ -1,5 +1,5 @@
-// A surface as the server has it, ready to be drawn: arrays with room to grow, smooth normals, and for each vertex how far
-// it is from where it was first seen and when it last moved.
+// A surface of the server, ready to be drawn: growable arrays, smooth normals, and for each vertex its distance from
+// its first position and the time at which it last moved.
 
 import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Sphere, Vector3 } from "three";
 
@@ -9,20 +9,20 @@ export class Surface {
   readonly geometry = new BufferGeometry();
   vertices = 0;
   triangles = 0;
-  /** Farthest that a vertex is now from where it was first seen, metres. */
+  /** Maximum distance of a vertex from its first position, metres. */
   displacement = 0;
 
   private positions = new Float32Array(0);
   private normals = new Float32Array(0);
   private first = new Float32Array(0);
-  /** For each vertex: metres from its first place, seconds at which it last moved. */
+  /** For each vertex: distance from its first position in metres, time in seconds at which it last moved. */
   private history = new Float32Array(0);
   private corners = new Uint32Array(0);
   private isChanged = false;
 
   constructor(private readonly isRigid: boolean) {}
 
-  /** Takes a change in; `seconds`: now, by any clock. */
+  /** Applies a change; `seconds`: current time by any clock. */
   take(change: SurfaceChange, seconds: number): void {
     if (change.isNew) this.vertices = this.triangles = 0;
     this.grow(change.vertices, change.triangleIds);
@@ -34,12 +34,12 @@ export class Surface {
       for (let i = 0; i < n; i++) this.move(change.firstVertex + i, positions, 3 * i, seconds);
     }
     if (corners !== null) this.corners.set(corners, 3 * change.firstTriangle);
-    // Three equal corners are no triangle to a graphics card.
+    // A graphics card does not draw a triangle with three equal corners.
     for (const triangle of removed ?? []) this.corners.fill(0, 3 * triangle, 3 * triangle + 3);
     this.isChanged = true;
   }
 
-  /** As if all vertices had moved away and back. */
+  /** Marks all vertices as moved, with their positions unchanged. */
   touch(seconds: number): void {
     const positions = this.positions.slice(0, 3 * this.vertices);
     this.positions.fill(Infinity, 0, 3 * this.vertices);
@@ -47,7 +47,7 @@ export class Surface {
     this.take({ ...none, vertices: this.vertices, triangleIds: this.triangles, positions }, seconds);
   }
 
-  /** Makes what is drawn equal to what was taken. */
+  /** Updates the drawn arrays after changes. */
   update(): void {
     if (!this.isChanged) return;
     this.isChanged = false;
@@ -68,7 +68,7 @@ export class Surface {
     this.geometry.boundingSphere = this.bounds();
   }
 
-  /** About all vertices; radius 0 when there is none. */
+  /** Bounding sphere of all vertices; radius 0 if there are none. */
   bounds(): Sphere {
     const [min, max] = this.box();
     const centre = min.clone().add(max).multiplyScalar(0.5);
@@ -103,7 +103,7 @@ export class Surface {
     const y = positions[from + 1]!;
     const z = positions[from + 2]!;
     const wasX = this.positions[at]!;
-    // Where most of a tissue moved, the places of all come.
+    // If most of a tissue moved, the server sends all positions.
     if (x === wasX && y === this.positions[at + 1]! && z === this.positions[at + 2]!) return;
     const isFirst = Number.isNaN(wasX);
     this.positions[at] = x;
@@ -127,7 +127,7 @@ export class Surface {
 
   private grow(vertices: number, triangles: number): void {
     if (3 * vertices > this.positions.length || 3 * triangles > this.corners.length) {
-      // A cut adds a few at a time: half as much again costs a copy now and then.
+      // A cut adds a few vertices at a time: 1.5 times the size makes copies rare.
       const roomFor = (n: number) => (this.isRigid || this.vertices === 0 ? n : Math.ceil(1.5 * n));
       const [v, t] = [roomFor(vertices), roomFor(triangles)];
       this.positions = grown(this.positions, 3 * v);
@@ -142,13 +142,13 @@ export class Surface {
         this.attribute("history", this.history, 2);
       }
     }
-    // Places that were never told: the first that comes is where the vertex was first seen.
+    // Positions not received yet are NaN: the first one received is the vertex's first position.
     this.positions.fill(NaN, 3 * this.vertices, 3 * vertices);
     [this.vertices, this.triangles] = [vertices, triangles];
   }
 
   private attribute(name: string, array: Float32Array, size: number): void {
-    // A buffer of another size is another buffer to the graphics card.
+    // A graphics card needs a new buffer for another size.
     const old = this.geometry.getAttribute(name);
     if (old !== undefined) this.geometry.dispose();
     const attribute = new BufferAttribute(array, size);
@@ -156,8 +156,8 @@ export class Surface {
     this.geometry.setAttribute(name, attribute);
   }
 
-  /** Weighted by area. */
-  // No arrays in these loops, however short: they run over a hundred thousand triangles, sixty times a second.
+  /** Computes vertex normals weighted by area. */
+  // These loops allocate no arrays, however short: they run over a hundred thousand triangles, sixty times a second.
   private computeNormals(): void {
     const { positions: p, normals: n, corners } = this;
     n.fill(0, 0, 3 * this.vertices);

@@ -1,4 +1,4 @@
-// The page in a browser, and its pixels.
+// Opens the page in a browser and reads its pixels.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 
@@ -16,10 +16,10 @@ export async function launch() {
   });
 }
 
-/** What the consoles of pages said that is wrong. */
+/** Errors and warnings on the consoles of pages. */
 export const complaints = [];
 
-/** `forgiven`: what the console may say, as the test brings it about. `downloads`: a folder for them. */
+/** `forgiven`: console messages that the test causes. `downloads`: folder for downloads. */
 export async function open(browser, url, { width = 760, height = 480, theme = "dark", forgiven, downloads } = {}) {
   const context = await browser.createBrowserContext(
     downloads === undefined ? {} : { downloadBehavior: { policy: "allow", downloadPath: downloads } },
@@ -42,7 +42,7 @@ export async function pages(browser) {
   return all.flat();
 }
 
-/** The end of a wait is for what never comes: nothing is judged by how long it takes. */
+/** The time limit only catches a condition that never becomes true: no test judges how long a wait takes. */
 export async function until(what, isSo, within_s = 120) {
   const end = Date.now() + 1000 * within_s;
   for (;;) {
@@ -58,7 +58,7 @@ export const text = (page, selector) => page.$eval(selector, (shown) => shown.te
 
 const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
-/** Axe finds nothing serious in what is shown, dark or light. */
+/** Asserts that axe finds no serious problem in the dark and the light theme. */
 export async function assertAccessible(page) {
   await page.evaluate(axe);
   for (let theme = 0; theme < 2; theme++) {
@@ -69,7 +69,7 @@ export async function assertAccessible(page) {
   }
 }
 
-/** The canvas alone, transparent where there is nothing. */
+/** Returns the canvas only, transparent where nothing is drawn. */
 export async function canvas(page) {
   const url = await page.evaluate(
     () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector("#canvas").toDataURL())))),
@@ -77,7 +77,7 @@ export async function canvas(page) {
   return PNG.sync.read(Buffer.from(url.split(",")[1], "base64"));
 }
 
-/** Whether a pixel near a place of a picture has a colour: lines are a pixel or two wide. */
+/** Returns true if a pixel near a position has a colour: lines are a pixel or two wide. */
 export function hasNear({ width, data }, [x, y], isColour) {
   for (let dy = -2; dy <= 2; dy++) {
     for (let dx = -2; dx <= 2; dx++) {
@@ -88,14 +88,14 @@ export function hasNear({ width, data }, [x, y], isColour) {
   return false;
 }
 
-/** Where something is drawn. */
+/** Mask of the drawn pixels. */
 export function mask({ width, height, data }) {
   const drawn = new Uint8Array(width * height);
   for (let i = 0; i < drawn.length; i++) drawn[i] = data[4 * i + 3] > 127 ? 1 : 0;
   return { width, height, drawn };
 }
 
-/** Where triangles of a mesh are, by the page's camera and a rasteriser of the test's own. */
+/** Mask of a mesh's triangles, by the page's camera and a rasteriser of the tests. */
 export async function silhouette(page, { positions, triangles }, { width, height }) {
   const at = await page.evaluate((flat) => {
     const points = [];
@@ -119,7 +119,7 @@ export async function silhouette(page, { positions, triangles }, { width, height
   return { width, height, drawn };
 }
 
-/** Of the pixels that either has, the share that both have. */
+/** Fraction of the pixels in either mask that are in both. */
 export function overlap(one, other) {
   let [both, either] = [0, 0];
   for (let i = 0; i < one.drawn.length; i++) {

@@ -1,4 +1,4 @@
-// To a server that goes and comes back, that asks for a key, or that plays a recording.
+// Tests of connections to a server that restarts, that requires a key, or that plays a recording.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { SCENE, ending, live, revisions, seen, serve, view } from "./harness.mjs
 import { ball } from "./meshes.mjs";
 import { Child, dist, freePort } from "./server.mjs";
 
-/** Where a server is stopped on purpose. */
+/** Console message if a test stops its server. */
 const GONE = /net::ERR_/;
 
 test("a server that is restarted is found again", async () => {
@@ -80,7 +80,7 @@ test("a wrong key is told, and a good one is let in", async () => {
 
 test("a recording is played for whoever opens the page", async () => {
   const recording = fileURLToPath(new URL("../../../tests/golden/grasper.mcap", import.meta.url));
-  // A tenth of a second, of which the last two thirds are in contact.
+  // The recording lasts a tenth of a second; its last two thirds are in contact.
   const replay = ending(new Child(["replay", "--watch", "--viewer", dist, "--speed", "0.01", recording]));
   const [, url] = /at (http:\S+) until/.exec(await replay.firstLine());
   const visit = async () => {

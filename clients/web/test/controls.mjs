@@ -1,4 +1,4 @@
-// What a visitor does: moves a device, looks around, chooses, saves; by pointer and by key.
+// Tests of the user's actions by pointer and by key: moves a device, looks around, chooses, saves.
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ test("a hand in the page makes a force, by pointer and by key", async () => {
       return distance(before, now) < 1e-6 && now;
     });
   await page.focus("#canvas");
-  // Where the demo presses it in: lifted off from there, it comes back to the organ on the same way.
+  // At the place where the demo presses it in: lifted off from there, the device returns to the organ on the same path.
   const held = await until("it is held where it is pressed in", async () => {
     if ((await force()) < 1) return null;
     await page.keyboard.press("ArrowUp");
@@ -36,7 +36,7 @@ test("a hand in the page makes a force, by pointer and by key", async () => {
   for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowUp");
   await until("it went on by 5 mm", async () => Math.abs(distance(await device(), held) - 0.005) < 1e-4);
 
-  // What is felt from here on is the drag's: the organ pulses by some millimetres.
+  // From here on the drag alone causes the force: the organ pulses by some millimetres.
   await until("it is clear of the organ", async () => {
     for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowUp");
     await frames(page, 15);
@@ -58,7 +58,7 @@ test("a hand in the page makes a force, by pointer and by key", async () => {
   await assertAccessible(page);
 });
 
-/** What Tab reaches, by id, by what it moves or by its name. */
+/** Elements that Tab reaches, by id, by `data-move` or by name. */
 async function reached(page) {
   const all = new Set();
   for (let i = 0; i < 40; i++) {
@@ -93,7 +93,7 @@ test("all of it is reached by keyboard and read by axe without serious findings"
   assert.deepEqual([...ids, ...moves].filter((id) => !all.has(id)), [], "what Tab does not reach");
   await page.close();
 
-  // The page for who has no script.
+  // The page without JavaScript.
   const plain = await view("about:blank");
   await plain.setContent(await (await fetch(`http://127.0.0.1:${server.http}/`)).text());
   await assertAccessible(plain);
@@ -105,7 +105,7 @@ test("the camera is moved by pointer and by key", async () => {
   await server.addTissue(SCENE, "ball", ball(0.1, 12));
   const page = await view(server.page);
   await revisions(page, 0, 0);
-  // Drawn, and with that fitted.
+  // Waits for the first drawing, which fits the view.
   await canvas(page);
   const ends = async () => [await project(page, [0.05, 0.03, 0.02]), await project(page, [-0.04, -0.02, 0.03])];
   const moves = async (what, act, isSo) => {
@@ -157,7 +157,7 @@ test("a scene is chosen, the stream paused, a tissue hidden, a picture saved, th
   await page.click("#pause");
   await until("it is paused", async () => (await state(page)) === "paused" && (await paused()) === "Resume true");
   await until("nothing is streamed", async () => (await watchers()) === 0);
-  // Who chooses wants to see it.
+  // Choosing a scene resumes the view.
   await page.select("#scene", SCENE);
   await shows("theatre's");
   await until("it is not paused any more", async () => (await state(page)) === "live" && (await paused()) === "Pause false");

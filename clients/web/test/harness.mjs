@@ -1,4 +1,4 @@
-// What the tests share: a browser, what they start and how it ends, and what they ask of a page.
+// Shared by the tests: a browser, child processes and their end, and queries of a page.
 import assert from "node:assert/strict";
 import { after, afterEach, before } from "node:test";
 
@@ -6,7 +6,7 @@ import { complaints, launch, open, pages, state, until } from "./browser.mjs";
 import { Child, Server, dist, freePort } from "./server.mjs";
 
 export const SCENE = "theatre";
-/** A page with its figures beside the picture. */
+/** A page with its figures next to the picture. */
 export const WIDE = { width: 1280, height: 800 };
 
 let browser;
@@ -15,7 +15,8 @@ before(async () => {
 });
 after(() => browser.close());
 
-// Of the test under way, however it ends: software that draws what nobody looks at takes the cores from the next one.
+// Child processes of the running test, ended however it ends: a page that nobody looks at would take cores from the
+// next test.
 const started = [];
 afterEach(async () => {
   for (const page of await pages(browser)) await page.close();
@@ -23,7 +24,7 @@ afterEach(async () => {
   assert.deepEqual(complaints.splice(0), [], "what the console says");
 });
 
-/** Has it end with the test: the newest first. */
+/** Ends the child process with the test, the newest first. */
 export function ending(child) {
   started.push(child);
   return child;
@@ -39,7 +40,7 @@ export const project = (page, at) => page.evaluate((at) => globalThis.palpate.pr
 export async function revisions(page, ...wanted) {
   const isSo = async () => JSON.stringify((await seen(page, "revisions"))[0]) === JSON.stringify(wanted);
   await until(`revisions ${wanted}`, isSo);
-  // A frame may have come in part: the next one is behind all of it.
+  // A frame may have arrived in part: the next one comes after all of it.
   await frames(page, 2);
 }
 
@@ -50,7 +51,7 @@ export async function frames(page, n) {
 
 export const distance = (a, b) => Math.hypot(...a.map((x, k) => x - b[k]));
 
-/** The demo in a page, with its instrument there. */
+/** Opens the demo in a page and waits until its instrument is posed. */
 export async function demo(options) {
   const http = await freePort();
   const child = ending(new Child(["demo", "--watch", "--viewer", dist, "--watch-listen", `127.0.0.1:${http}`]));
@@ -61,7 +62,8 @@ export async function demo(options) {
   return page;
 }
 
-/** Presses the pointer on the device's hinge; where. A page that draws for a second at a time sees it too late now and then. */
+/** Presses the pointer on the device's hinge; returns the position. Retries, because a page that draws for a second at
+ * a time sometimes sees it too late. */
 export async function takeHold(page) {
   const top = await page.$eval("#canvas", (canvas) => canvas.getBoundingClientRect().top);
   return until("it is taken hold of", async () => {

@@ -1,4 +1,4 @@
-// Shapes of which a test knows where everything is.
+// Meshes with known geometry.
 
 /** A ball: `bands` of latitude, twice as many longitudes. */
 export function ball(radius, bands, centre = [0, 0, 0]) {
@@ -26,7 +26,7 @@ export function ball(radius, bands, centre = [0, 0, 0]) {
   return { positions, triangles };
 }
 
-/** A sheet in the plane z = 0 that looks up, n by n squares. */
+/** A sheet in the plane z = 0 that faces up, n by n squares. */
 export function sheet(size, n) {
   const [positions, triangles] = [[], []];
   for (let i = 0; i <= n; i++) {

@@ -1,4 +1,4 @@
-// What is drawn: tissue, contacts, forces, colours.
+// Tests of the drawn picture: tissue, contacts, forces, colours.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -7,7 +7,8 @@ import { SCENE, WIDE, ending, live, project, revisions, seen, serve, view } from
 import { ball, sheet } from "./meshes.mjs";
 import { Loop } from "./server.mjs";
 
-/** A pixel at each boundary is drawn or not by rounding: of a shape some hundred pixels wide. */
+/** Minimum overlap: at each boundary, rounding decides whether a pixel is drawn, in a shape some hundred pixels wide.
+ * */
 const SAME = 0.98;
 
 async function assertDrawnAs(server, page, tissue) {
@@ -37,7 +38,7 @@ test("a scene is shown, and its deformation and cut are followed", async () => {
   const waved = await assertDrawnAs(server, page, tissue);
   assert.ok(overlap(whole, waved) < 0.97, "it looks otherwise than before");
 
-  // A window in the middle: what is behind shows through.
+  // A window in the middle: the background shows through.
   const removed_triangles = [];
   for (let i = 9; i < 15; i++) for (let j = 9; j < 15; j++) removed_triangles.push(2 * (24 * i + j), 2 * (24 * i + j) + 1);
   await server.call("EditTopology", { scene_id: SCENE, tissue_id: tissue, removed_triangles });
@@ -47,12 +48,12 @@ test("a scene is shown, and its deformation and cut are followed", async () => {
   deformations.end();
 });
 
-// Amber of forces, the lighter one of contacts, or either, over rose, grey and cyan.
+// Amber of forces, the lighter amber of contacts, or either, over rose, grey and cyan.
 const isForce = (r, g, b) => r > 200 && g > 140 && r - b > 140;
 const isContact = (r, g, b) => r > 240 && g > 200 && r - b > 60 && r - b < 120;
 const isTouch = (r, g, b) => r > 200 && g > 140 && r - b > 60;
 
-/** Balls on a sheet, a loop each: where each stands, and whether it is rendered. */
+/** Adds balls on a sheet, with a loop each: position of each, and whether it is rendered. */
 async function balls(server, tools) {
   await server.call("CreateScene", { scene_id: SCENE });
   await server.addTissue(SCENE, "sheet", sheet(0.2, 24));
@@ -80,7 +81,7 @@ test("contacts are where the server says, with their force, its curve and the lo
   await until("it touches", async () => (await text(page, "#render-state")) === "touching");
   const contact = await project(page, loop.answer.renderings[0].contact_xyz_m.slice(0, 3));
   await until("a contact is drawn there", async () => hasNear(await canvas(page), contact, isTouch));
-  // In the head of an arrow of 32 mm, which the device's ghost does not reach.
+  // A point in the head of an arrow of 32 mm, which the device's ghost does not reach.
   const head = await project(page, [0.03, 0.02, 0.026]);
   await until("an arrow of the force is drawn", async () => hasNear(await canvas(page), head, isForce));
 
@@ -110,7 +111,7 @@ test("contacts and forces are the chosen instrument's, contacts without a force 
   hook.goTo([0.05, -0.02, 0.007]);
   await until("the rendered one is chosen", async () => /^hook/.test(await page.$eval("#session", (s) => s.selectedOptions[0]?.text)));
   const [probed, hooked] = [await project(page, [-0.05, 0.02, 0]), await project(page, [0.05, -0.02, 0])];
-  // In the head of an arrow of 16 mm.
+  // A point in the head of an arrow of 16 mm.
   const normal = await project(page, [-0.05, 0.02, 0.8 * 0.016]);
   const drawn = async () => {
     const image = await canvas(page);
@@ -150,13 +151,13 @@ test("a tissue's colours tell where it moved, and when", async () => {
   await until("the legend tells how far", async () => /10 mm/.test(await text(page, "#legend-to")));
   await assertAccessible(page);
 
-  // Time stands still in the page: ages are what they are however long the browser takes.
+  // Stops the page's clock: ages are then independent of the browser's speed.
   await page.evaluate(() => {
     globalThis.now = performance.now();
     performance.now = () => globalThis.now;
   });
   await choose("age");
-  // Of four fifths of its vertices, and then all are sent.
+  // This moves four fifths of the vertices, so that all are sent.
   await deformations.ask({ scene_id: SCENE, tissue_id, sequence: 2, dense: { positions_m: raise(-0.06, 0.02) } });
   await revisions(page, 2, 0);
   await isYellow([0.06, 0, 0.02]);
@@ -206,7 +207,7 @@ test("100,000 triangles that all move are followed", async (t) => {
       return times.sort((a, b) => a - b);
     });
   const median_ms = (await takes_ms())[7];
-  // Judged by the least: what others have of the cores is not the page's.
+  // The minimum counts: it excludes time that other processes take from the page.
   const least_ms = await until("a frame leaves time to draw it", async () => {
     const [least] = await takes_ms();
     return least < PERIOD_MS && least;

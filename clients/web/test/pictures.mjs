@@ -1,4 +1,4 @@
-// Pictures for documents, drawn by the page itself where they are asked for: PALPATE_PICTURES=write.
+// Writes the documents' pictures, drawn by the page itself, if PALPATE_PICTURES=write.
 import { mkdir } from "node:fs/promises";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-// A real server and a client of it: what a simulator would do, over gRPC.
+// A real server and a gRPC client that acts as a simulator.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -29,7 +29,7 @@ export async function freePort() {
   return port;
 }
 
-/** A server reads its scenes before it serves. */
+/** Waits until the server has read its scenes and serves. */
 async function ready(port) {
   for (;;) {
     const answer = await fetch(`http://127.0.0.1:${port}/health`).catch(() => null);
@@ -38,7 +38,7 @@ async function ready(port) {
   }
 }
 
-/** A child process that is gone with the test. */
+/** A child process that ends with the test. */
 export class Child {
   constructor(args) {
     this.process = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, RUST_LOG: "off" } });
@@ -106,7 +106,7 @@ export class Server {
     return new Exchange(this.haptics.Track());
   }
 
-  /** Positions, and the three vertices of each triangle there is. */
+  /** Returns positions, and the three vertices of each existing triangle. */
   exported(scene_id, tissue_id) {
     return new Promise((done, failed) => {
       const [positions, triangles] = [[], []];
@@ -129,8 +129,8 @@ export class Server {
   }
 }
 
-/** A haptic loop of one tool. It ticks until it is ended, for one that rests is shown as such, and goes where it is told in
- * steps of a hand. */
+/** A haptic loop of one tool. It ticks until it is ended, because the page shows a loop without ticks as resting, and
+ * moves to its target in steps of a hand. */
 export class Loop {
   constructor(server, scene_id, tool_id, { at, isRendered }) {
     [this.tool_id, this.at, this.to, this.isOver] = [tool_id, at, at, false];

@@ -1,4 +1,4 @@
-// The page against a real server, in a real browser: one browser for all, one test after another.
+// Tests the page against a real server in a real browser: one browser for all tests, one test after another.
 import "./picture.mjs";
 import "./controls.mjs";
 import "./connection.mjs";

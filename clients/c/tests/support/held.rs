@@ -13,7 +13,7 @@ use palpate::{
 use palpate_c::{code::*, plain::*, scene::*, server::*, session::*};
 use palpate_code::*;
 
-/// 500 N/m over 3 mm and the stand-off.
+/// Force of 500 N/m over 3 mm and the stand-off, newtons.
 pub const PRESSED_N: f64 = 1.51;
 
 /// A ball of 1 cm in a hand over a slab whose top is at 0.
@@ -23,9 +23,9 @@ pub struct Held {
     server: *mut palpate_server,
 }
 
-/// The words of the last call's error.
+/// Returns the message of the last error.
 pub fn said() -> String {
-    // SAFETY: it gives a text that ends.
+    // SAFETY: it returns a NUL-terminated string.
     unsafe { CStr::from_ptr(palpate_last_error()) }.to_string_lossy().into_owned()
 }
 
@@ -37,7 +37,7 @@ pub fn text(text: &str) -> CString {
     CString::new(text).expect("no zero")
 }
 
-/// Where the ball's lowest point is at a height over the slab.
+/// Pose at which the ball's lowest point has a height over the slab.
 pub fn ball_at(height_m: f64) -> palpate_pose {
     palpate_pose {
         position_m: palpate_vec3 { x: 0.02, y: 0.035, z: 0.01 + height_m },
@@ -45,7 +45,7 @@ pub fn ball_at(height_m: f64) -> palpate_pose {
     }
 }
 
-/// 4 cm thick, its top at 0.
+/// Slab of 4 cm thickness with its top at 0.
 pub fn slab() -> MeshData {
     let mut slab = cuboid(DVec3::new(0.2, 0.2, 0.04));
     slab.positions.iter_mut().for_each(|p| p.z -= 0.02);
@@ -75,7 +75,7 @@ impl Held {
             fill_holes_m: 0.0,
         };
         let mut options = palpate_session_options::default();
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         unsafe {
             ok(palpate_create_scene(server, text("held").as_ptr(), &mut scene));
             let slab = mesh(&slab_xyz, &slab.triangles);
@@ -91,7 +91,7 @@ impl Held {
     #[cfg(unix)]
     pub fn status(&self) -> palpate_session_status {
         let mut status = palpate_session_status::default();
-        // SAFETY: all pointers are to what is alive.
+        // SAFETY: all pointers point to live objects.
         ok(unsafe { palpate_status(self.session, &mut status) });
         status
     }
@@ -99,7 +99,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: they are its own, and nobody uses them any more.
+        // SAFETY: `Held` owns these handles, and nothing uses them any more.
         unsafe {
             ok(palpate_close_session(&mut self.session));
             ok(palpate_close_scene(&mut self.scene));

@@ -1,4 +1,4 @@
-//! A server that one test has.
+//! A server process for one test.
 
 use std::{
     io::{BufRead, BufReader},
@@ -11,13 +11,13 @@ use palpate_c::{plain::palpate_address, server::*};
 
 use super::held::{ok, text};
 
-/// A server of its own, killed at the end.
+/// A server of one test, killed at the end.
 pub struct Served {
     pub process: Child,
     pub address: String,
 }
 
-/// The program; `None`: it was not built.
+/// Returns the server program; `None`: it was not built.
 pub fn program() -> Option<PathBuf> {
     let built = std::env::current_exe().expect("it runs");
     let beside = built.parent().and_then(|p| p.parent()).expect("a folder").join("palpate");
@@ -30,7 +30,7 @@ pub fn program() -> Option<PathBuf> {
 }
 
 impl Served {
-    /// With these variables; `None`: no program was built.
+    /// Starts a server with these variables; `None`: no program was built.
     pub fn start(variables: &[(&str, &str)]) -> Option<Served> {
         let mut command = Command::new(program()?);
         command.args(["serve", "--listen", "127.0.0.1:0"]).env("RUST_LOG", "off");
@@ -63,7 +63,7 @@ pub fn connect(addresses: &str) -> *mut palpate_server {
         timeout_s: 0.0,
     };
     let mut server = ptr::null_mut();
-    // SAFETY: all pointers are to what is alive.
+    // SAFETY: all pointers point to live objects.
     ok(unsafe { palpate_connect(&address, &mut server) });
     server
 }

@@ -3,8 +3,8 @@ using Palpate;
 using UnityEngine;
 
 /// <summary>
-/// A tool held by a device presses a mesh of the scene. Put it on the tool; give it the tissue's MeshFilter. Positions are
-/// Unity's throughout: the package turns the axes.
+/// A tool held by a device presses a mesh of the scene. Add this script to the tool; set the tissue's MeshFilter. All
+/// positions are Unity's: the package converts the axes.
 /// </summary>
 public class FirstContact : MonoBehaviour
 {
@@ -32,14 +32,14 @@ public class FirstContact : MonoBehaviour
         uint tool = scene.AddTool("tool", Positions(own, false), Triangles(own));
         session = scene.OpenSession(tool, new SessionOptions { StiffnessNPerM = stiffness });
         position = transform.position;
-        // A device's library calls you a thousand times a second; this thread stands in for its callback.
+        // A device's library calls back a thousand times a second; this thread replaces its callback.
         device = new Thread(Callback) { IsBackground = true };
         device.Start();
     }
 
     private void Callback()
     {
-        // What has passed, and not what a sleep was meant to take: on Windows that is up to 16 ms.
+        // Measures the elapsed time instead of assuming the sleep's: on Windows a sleep takes up to 16 ms.
         System.Diagnostics.Stopwatch sinceLast = System.Diagnostics.Stopwatch.StartNew();
         while (!isOver)
         {
@@ -52,7 +52,7 @@ public class FirstContact : MonoBehaviour
             sinceLast.Restart();
             Wrench wrench;
             session.Servo(pose, dtS, out wrench);
-            // Here: device.SetForce(wrench.ForceN.X, wrench.ForceN.Y, wrench.ForceN.Z).
+            // With a device, call device.SetForce(wrench.ForceN.X, wrench.ForceN.Y, wrench.ForceN.Z) here.
             felt = wrench;
             Thread.Sleep(1);
         }

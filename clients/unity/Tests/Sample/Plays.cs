@@ -15,7 +15,7 @@ public static class Plays
                 new Vector3(1, 0, 0), new Vector3(-1, 0, 0), new Vector3(0, 1, 0), new Vector3(0, -1, 0),
                 new Vector3(0, 0, 1), new Vector3(0, 0, -1),
             },
-            // Clockwise seen from outside, as Unity has it.
+            // Clockwise seen from outside, as in Unity.
             triangles = new[] { 0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5 },
         };
         MeshFilter organ = new MeshFilter { sharedMesh = shape }, own = new MeshFilter { sharedMesh = shape };
@@ -54,7 +54,7 @@ public static class Plays
         return Math.Sqrt(f.x * f.x + f.y * f.y + f.z * f.z);
     }
 
-    /// So far above the organ's side: the two sides are parallel.
+    /// Places the tool at this gap above the organ's side: the two sides are parallel.
     private static void Place(FirstContact sample, double gap)
     {
         double along = (0.055 / Math.Sqrt(3) + gap) / Math.Sqrt(3);

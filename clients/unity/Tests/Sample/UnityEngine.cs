@@ -1,6 +1,6 @@
 using System;
 
-/// <summary>As much of Unity as the sample uses, to compile and run it where there is none.</summary>
+/// <summary>The part of Unity that the sample uses, to compile and run it without Unity.</summary>
 namespace UnityEngine
 {
     public struct Vector3
@@ -33,7 +33,7 @@ namespace UnityEngine
         public Quaternion rotation = Quaternion.identity;
         public Vector3 lossyScale = new Vector3(1, 1, 1);
 
-        /// Nothing is turned here.
+        /// Rotation is not supported here.
         public Vector3 TransformPoint(Vector3 at)
         {
             Vector3 scaled = Vector3.Scale(at, lossyScale);
@@ -50,7 +50,7 @@ namespace UnityEngine
     public class Component
     {
         public Transform transform = new Transform();
-        /// What Unity finds on the object.
+        /// Replaces Unity's look-up of an object's components.
         public static Func<Component, Type, object> Find;
 
         public T GetComponent<T>()
