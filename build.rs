@@ -1,4 +1,4 @@
-//! Generates the gRPC code from `proto/`, where it is needed; no `protoc` needs to be installed.
+//! Generates the gRPC code from `proto/` if a feature needs it; `protoc` need not be installed.
 
 use std::error::Error;
 
@@ -22,7 +22,7 @@ fn generate() -> Result<(), Box<dyn Error>> {
     let descriptors =
         protox::compile(contract.map(|f| format!("palpate/v1/{f}.proto")), ["proto"])?;
     fs::write(out.join("palpate_descriptors.bin"), descriptors.encode_to_vec())?;
-    // What recordings are made of: the contract, what else replay needs, and the schemas of their pictures.
+    // Descriptors in recordings: the contract, further messages that replay needs, and the schemas of the pictures.
     let recorded = ["palpate/v1/recording", "palpate/v1/watch", "foxglove/scene"];
     let descriptors = protox::compile(recorded.map(|f| format!("{f}.proto")), ["proto"])?;
     fs::write(out.join("recording_descriptors.bin"), descriptors.encode_to_vec())?;
@@ -33,7 +33,7 @@ fn generate() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The protocol of Agones' sidecar. Tests need it without the feature too, and its server's side.
+/// Generates the protocol of Agones' sidecar. Tests need it without the feature too, and its server side.
 #[cfg(feature = "server")]
 fn generate_agones() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(["sdk.proto", "beta.proto"], ["proto/agones"])?;

@@ -1,4 +1,4 @@
-//! OBJ files.
+//! Arbitrary bytes read as an OBJ file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! OFF files.
+//! Arbitrary bytes read as an OFF file.
 
 #![no_main]
 

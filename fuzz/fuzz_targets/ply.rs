@@ -1,4 +1,4 @@
-//! PLY files.
+//! Arbitrary bytes read as a PLY file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The bytes of a haptic loop's messages.
+//! Arbitrary bytes as messages of a haptic loop.
 
 #![no_main]
 

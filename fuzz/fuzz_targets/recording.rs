@@ -1,4 +1,4 @@
-//! Recordings.
+//! Arbitrary bytes read as a recording.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Scenes and changes as files on disk hold them.
+//! Arbitrary bytes read as scene and change files on disk.
 
 #![no_main]
 

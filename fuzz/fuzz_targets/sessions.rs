@@ -1,4 +1,4 @@
-//! Haptic loops while tissues move, are cut, come and go.
+//! Haptic loops while tissues are deformed, cut, added and removed.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! STL files.
+//! Arbitrary bytes read as an STL file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Streams of haptic loops and the sessions behind them.
+//! Streams of haptic loops and their sessions.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! VTK files.
+//! Arbitrary bytes read as a VTK file.
 
 #![no_main]
 

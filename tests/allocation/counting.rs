@@ -1,11 +1,11 @@
-//! The system's allocator, counting the calls and the bytes of the thread that asks.
+//! System allocator that counts the calls and bytes of the calling thread.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
 };
 
-/// To be made the global allocator of a binary.
+/// Counting allocator, for use as a binary's global allocator.
 pub struct Counting;
 
 thread_local! {
@@ -20,11 +20,11 @@ fn count(bytes: i64) {
     PEAK_BYTES.set(PEAK_BYTES.get().max(LIVE_BYTES.get()));
 }
 
-// SAFETY: every call is passed on unchanged; counting touches only thread-locals that need no allocation.
+// SAFETY: every call is forwarded unchanged; counting touches only thread-locals that need no allocation.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
-        // SAFETY: the caller's promises are the system allocator's.
+        // SAFETY: the caller's guarantees are those that the system allocator requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -36,28 +36,28 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count(new_size as i64 - layout.size() as i64);
-        // Old and new block may both be there while it is moved.
+        // The old and the new block may exist at once while the data moves.
         PEAK_BYTES.set(PEAK_BYTES.get().max(LIVE_BYTES.get() + layout.size() as i64));
         // SAFETY: as above.
         unsafe { System.realloc(ptr, layout, new_size) }
     }
 }
 
-/// Allocator calls of this thread while `f` runs.
+/// Returns the number of allocator calls of this thread while `f` runs.
 pub fn calls_during(f: impl FnOnce()) -> u64 {
     let before = CALLS.get();
     f();
     CALLS.get() - before
 }
 
-/// Bytes that this thread has allocated and not freed more after `f` than before.
+/// Returns the result of `f`, and the bytes that this thread has allocated and not freed, after `f` less before it.
 pub fn bytes_kept_by<T>(f: impl FnOnce() -> T) -> (T, i64) {
     let before = LIVE_BYTES.get();
     let made = f();
     (made, LIVE_BYTES.get() - before)
 }
 
-/// The most bytes that this thread had allocated at once while `f` ran, beside what it had before.
+/// Returns the result of `f`, and the peak of this thread's allocated bytes while `f` ran, above those before it.
 #[allow(dead_code, reason = "the benches share this file and measure no peaks")]
 pub fn peak_during<T>(f: impl FnOnce() -> T) -> (T, i64) {
     let before = LIVE_BYTES.get();

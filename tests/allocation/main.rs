@@ -1,6 +1,6 @@
-//! A tick neither allocates nor frees once its buffers have grown, whatever writers do meanwhile.
+//! Ticks neither allocate nor free once their buffers have grown, whatever writers do meanwhile.
 //!
-//! A binary of its own, because it replaces the allocator of the process.
+//! This is a separate binary because it replaces the allocator of the process.
 
 mod counting;
 mod readers;
@@ -37,19 +37,19 @@ use palpate::{
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One tissue, one tool with a probe at its first vertex, and a path for it.
+/// A tissue, a tool with a probe at its first vertex, and a path for the tool.
 struct Bench {
     tissue: Arc<Tissue>,
     session: RenderedSession,
     path: Vec<[ToolPose; 1]>,
     sequence: u64,
     contacts_met: usize,
-    /// That a new session has allocated.
+    /// Bytes that a new session has allocated.
     session_bytes: i64,
 }
 
 impl Bench {
-    /// `renders`: the tool has a proxy, which friction holds too.
+    /// `renders`: the tool has a proxy, which friction holds as well.
     fn new(tissue: LoadedMesh, tool: LoadedMesh, renders: bool) -> Bench {
         let scene = Arc::new(Scene::new("bench".to_owned(), Limits::default()));
         let tip = tool.mesh.position(0);
@@ -89,8 +89,8 @@ impl Bench {
         Bench { tissue, session, path, sequence: 0, contacts_met: 0, session_bytes }
     }
 
-    /// Ticks all along the path; `between` runs before each tick, unwatched. Returns the allocator calls of
-    /// the ticks alone.
+    /// Ticks along the whole path; `between` runs before each tick, not counted. Returns the allocator calls of the
+    /// ticks alone.
     fn run(&mut self, mut between: impl FnMut(&Tissue, u64)) -> u64 {
         let mut calls = 0;
         for poses in &self.path {
@@ -110,7 +110,7 @@ impl Bench {
     }
 }
 
-/// From 5 cm off to 1 cm deep at one place of the surface, turning about the tip, and back out.
+/// From 5 cm above to 1 cm below one point of the surface and back out, turning about the tip.
 fn path(tissue: &Tissue, tip: DVec3) -> impl Iterator<Item = Pose> {
     let current = tissue.current();
     let mesh = current.surface.mesh();
@@ -125,7 +125,7 @@ fn path(tissue: &Tissue, tip: DVec3) -> impl Iterator<Item = Pose> {
     })
 }
 
-/// A ripple over the surface as it was in the beginning; dense or sparse.
+/// A ripple over the surface in its initial shape; dense or sparse.
 fn ripple(rest: &[Vec3], step: u64) -> Deformation {
     let moved = |p: &Vec3| *p + Vec3::Z * 1e-3 * (step as f32 * 0.3 + p.x * 80.0).sin();
     if step.is_multiple_of(3) {
@@ -150,7 +150,7 @@ fn shared(file: &str, scale_to_m: f64) -> Option<LoadedMesh> {
     Some(loaded(mesh_io::read(&bytes, MeshFormat::Obj).expect("an OBJ"), scale_to_m))
 }
 
-/// Generated meshes, and the real ones where they are.
+/// Generated meshes, and the real ones if they are present.
 fn benches(renders: bool) -> Vec<Bench> {
     let organ = loaded(shapes::organ(5000, 1), 1.0);
     let capsule = loaded(shapes::capsule(0.004, 0.05, 24), 1.0);
@@ -180,7 +180,7 @@ fn a_tick_on_a_tissue_at_rest() {
     }
 }
 
-/// With all contacts, and the proxy of a rendered tool.
+/// Sessions with all contacts, and with the proxy of a rendered tool.
 #[test]
 fn a_session_takes_what_was_expected() {
     for mut bench in benches(false).into_iter().chain(benches(true)) {
@@ -191,7 +191,7 @@ fn a_session_takes_what_was_expected() {
     }
 }
 
-/// Copies, owners, trees, and the contacts of a tissue that is pressed through itself.
+/// Jobs hold copies, owners, trees, and the contacts of a tissue that is pressed through itself.
 #[test]
 fn a_self_collision_job_takes_what_was_expected() {
     for (data, max_contacts) in [
@@ -227,7 +227,7 @@ fn a_self_collision_job_takes_what_was_expected() {
     }
 }
 
-/// Each tick finds another revision than the one before.
+/// Each tick finds a new revision.
 #[test]
 fn a_tick_after_a_deformation() {
     for mut bench in benches(false) {
@@ -244,7 +244,7 @@ fn a_tick_after_a_deformation() {
     }
 }
 
-/// Another thread deforms without rest; revisions change while a tick looks at them.
+/// Another thread deforms without pause; revisions change while a tick reads them.
 #[test]
 fn a_tick_while_another_thread_deforms() {
     for mut bench in benches(false) {
@@ -259,12 +259,12 @@ fn a_tick_while_another_thread_deforms() {
                     }
                     tissue.deform(ripple(&rest, step), step).expect("accepted");
                     tissue.catch_up();
-                    // As often as a simulator does: a tick without a deadline sweeps all that they moved.
+                    // Deforms at a simulator's rate: a tick without a deadline sweeps every deformation since the last.
                     std::thread::sleep(std::time::Duration::from_millis(16));
                     deformations.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            // Which deformations a tick meets is chance, and so is when the last buffer has grown.
+            // Chance decides which deformations a tick meets, and so when the last buffer has grown.
             let mut runs = (0..20).map(|_| {
                 let before = deformations.load(Ordering::Relaxed);
                 let calls = bench.run(|_, _| ());
@@ -318,7 +318,7 @@ fn a_servo_never_allocates() {
     assert!(strongest > 0.3, "{strongest} N");
 }
 
-/// A proxy is drawn and pushed first, and the tick is answered where it is.
+/// A proxy is moved and pushed first, and the tick is answered at its position.
 #[test]
 fn a_rendered_tick_on_a_tissue_that_deforms() {
     for mut bench in benches(true) {
@@ -329,8 +329,8 @@ fn a_rendered_tick_on_a_tissue_that_deforms() {
                 tissue.catch_up();
             }
         };
-        // Where the proxy goes depends on where it was, so that its buffers still grow in a second run. Once they have,
-        // two hundred ticks allocate nothing.
+        // The proxy's path depends on its position before, so that its buffers still grow in a second run. Once they
+        // have grown, two hundred ticks allocate nothing.
         let mut runs = (0..12).map(|_| bench.run(deform)).skip(2);
         assert!(runs.any(|calls| calls == 0), "each of ten runs allocates");
         let rendering = bench.session.renderings().next().expect("one tool");

@@ -1,15 +1,15 @@
-//! No file makes a reader take more than three times its bytes.
+//! Readers allocate at most three times the bytes of their file, for any file.
 
 use palpate::mesh_io::{MeshFormat, READ_BYTES_MIN, READ_BYTES_PER_BYTE, read};
 
 use crate::counting::peak_during;
 
-/// Of each file, and a little more.
+/// Size of the items in each file, bytes; a header comes on top.
 const FILE_BYTES: usize = 8 << 20;
-/// The words of one record, its numbers, and buffers.
+/// Allowance for the words of one record, its numbers, and buffers.
 const BESIDE_BYTES: usize = 2 << 20;
 
-/// `header`, then `item` until the file is long enough; `declare` makes the header of how many items there are.
+/// `header`, then `item` until the file is long enough; `declare` returns the header for a number of items.
 fn repeated(item: &[u8], declare: impl Fn(usize) -> String) -> Vec<u8> {
     let n = FILE_BYTES / item.len();
     let mut bytes = declare(n).into_bytes();
@@ -24,7 +24,7 @@ fn ply(encoding: &str, vertices: usize, faces: usize, list: &str) -> String {
     )
 }
 
-/// Files as dense as their formats allow, most of which no tool would write.
+/// Files as dense as their formats allow; no tool would write most of them.
 fn dense_files() -> Vec<(&'static str, MeshFormat, Vec<u8>)> {
     use MeshFormat::{Obj, Off, Ply, Stl, Vtk};
     let vtk = |encoding: &str, version: u32| {

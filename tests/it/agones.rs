@@ -1,4 +1,4 @@
-//! A server that Agones placed, by its sidecar's protocol. What is told when is in `src/service/agones`.
+//! A server that Agones placed, by its sidecar's protocol. `src/service/agones` says which message is sent when.
 
 mod fake_sidecar;
 

@@ -1,5 +1,5 @@
-//! Scenes in an object store: outages, lost answers, stores that break their promise, and objects that are damaged, missing
-//! or somebody else's. Kills and several servers are in `durability` and `cluster`.
+//! Scenes in an object store: outages, lost answers, stores that break their promise, and objects that are damaged,
+//! missing or somebody else's. Tests of kills and of several servers are in `durability` and `cluster`.
 
 use std::{
     process::Command,
@@ -22,13 +22,13 @@ use crate::{
     },
 };
 
-/// Longer than all outages of a test.
+/// Lease longer than all outages of a test.
 const LEASE: (&str, &str) = ("PALPATE_CLUSTER_LEASE", "15s");
-/// An edit in an outage fails after three of these and their pauses.
+/// Time limit of a request; an edit in an outage fails after three of these and their pauses.
 const REQUEST_MAX: (&str, &str) = ("PALPATE_STORE_REQUEST_MAX", "300ms");
 const OUTAGE: Duration = Duration::from_secs(2);
 
-/// A server whose store is behind a wire.
+/// A server whose store is behind a [`Wire`].
 struct Wired {
     folder: Folder,
     process: Process,
@@ -50,7 +50,7 @@ impl Wired {
         wired
     }
 
-    /// Another in its place, once its lease is over.
+    /// Kills the server and starts another in its place, which waits for the lease to end.
     async fn killed(self, wire: &Wire, variables: &[(&str, &str)]) -> Wired {
         self.process.signal("KILL");
         self.process.end();
@@ -72,7 +72,7 @@ fn serve(folder: &Folder, wire: &Wire, variables: &[(&str, &str)]) -> Process {
     Process::serve_keeping(&folder.0, &[], &all)
 }
 
-/// A cut that adds a vertex, for the revision that is known.
+/// A cut that adds a vertex, based on the revision that is known.
 fn cut(revision: u64) -> EditTopologyRequest {
     EditTopologyRequest {
         scene_id: SCENE.to_owned(),
@@ -93,7 +93,7 @@ async fn cuts(server: &mut TestServer, from: u64, n: u64) -> Result<(), Status> 
     Ok(())
 }
 
-/// Refused with nothing changed, or not known to be done: never acknowledged.
+/// Returns whether a cut was refused with nothing changed, or is not known to be done: it was never acknowledged.
 fn is_not_kept(status: &Status) -> bool {
     let words = status.message();
     match status.code() {
@@ -137,7 +137,7 @@ async fn in_an_outage_nothing_acknowledged_is_lost_and_ticks_go_on() {
         let times = ticks.times();
         println!("{outage}: {refused} cuts not kept, each within {longest:?}; a loop {times}");
         against("a loop in an outage of the store: p99", times.p99_us, 1_000.0, "us");
-        // Whatever was under way arrives now, when nobody waits for it any more.
+        // Requests that were under way arrive now, when nobody waits for them any more.
         wire.set(WireState::Up);
         bucket.signal("CONT");
         let until = Instant::now() + Duration::from_secs(30);
@@ -157,7 +157,7 @@ async fn in_an_outage_nothing_acknowledged_is_lost_and_ticks_go_on() {
     assert_eq!(wired.revision().await, known);
 }
 
-/// When a call was made that was answered well last, of calls one after the other until a moment.
+/// Makes calls one after the other until `until`. Returns when the last successful call was made.
 async fn last_answered(
     until: Instant,
     mut ask: impl AsyncFnMut() -> Result<(), Status>,
@@ -176,7 +176,8 @@ async fn last_answered(
     last
 }
 
-/// For longer than a lease: nobody can tell then whether another has the scene. It stops before others may take it.
+/// The outage is longer than a lease, so the owner cannot tell whether another has the scene. It stops before others
+/// may take it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_cannot_renew_refuses_its_scenes_until_it_can() {
     const TERM: Duration = Duration::from_millis(1_500);
@@ -186,7 +187,7 @@ async fn an_owner_that_cannot_renew_refuses_its_scenes_until_it_can() {
     let mut wired = Wired::furnished(&wire, &lease).await;
     cuts(&mut wired.server, 0, 3).await.expect("the store is there");
     wire.set(WireState::Down);
-    // Its last sign of life was begun before this.
+    // The last lease heartbeat was begun before this.
     let down = Instant::now();
     let until = down + 2 * TERM;
     let mut asked = [(); 3].map(|()| wired.server.clone());
@@ -223,7 +224,7 @@ async fn a_put_whose_answer_is_lost_is_made_again_and_counts_once() {
     wired.server.furnish().await;
     let n = 20 * scaled(1) as u64;
     cuts(&mut wired.server, 0, n).await.expect("each is kept at last");
-    // A journal that had been broken would have been gone on with in another.
+    // A journal that had been broken would have been continued in another.
     let journals: std::collections::BTreeSet<_> = bucket
         .objects(SCENE)
         .into_iter()
@@ -257,7 +258,7 @@ async fn damaged_and_missing_objects_are_told_and_foreign_ones_left_alone() {
     let before = wired.server.seen().await;
     wired.process.signal("KILL");
     wired.process.end();
-    // Epoch 1's first files. Its journal has a tissue, a tool and four cuts, each in an object of its own.
+    // First files of epoch 1. The journal has a tissue, a tool and four cuts, each in an object of its own.
     let objects = bucket.objects(SCENE);
     let row = "4294967296.journal";
     let pieces = objects.iter().filter(|name| name.starts_with(row)).count();
@@ -270,7 +271,7 @@ async fn damaged_and_missing_objects_are_told_and_foreign_ones_left_alone() {
     cuts(&mut wired.server, 4, 4).await.expect("the store is there");
     wired.process.signal("KILL");
     wired.process.end();
-    // In the middle of the journal of epoch 2, and its snapshot: the older one and the first cuts are left.
+    // Damages the middle of the journal of epoch 2, and its snapshot: the older snapshot and the first cuts are left.
     bucket.remove(SCENE, "8589934592.journal/0000000002");
     let name = "8589934592.snapshot";
     let mut bytes = bucket.object(SCENE, name);
@@ -289,7 +290,7 @@ async fn damaged_and_missing_objects_are_told_and_foreign_ones_left_alone() {
     assert!(log.contains("damaged on the disk") && log.contains("out of order"), "{log}");
 }
 
-/// `palpate scenes` on the bucket.
+/// Runs `palpate scenes` on the bucket.
 fn scenes(wire: &Wire, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(under_test());
     command.arg("scenes").args(arguments).envs(Bucket::variables(wire.address));
@@ -308,7 +309,7 @@ async fn scenes_in_a_bucket_are_listed_verified_compacted_and_carried_on() {
     let file = wired.folder.0.join("liver.scene");
     let file = file.to_str().expect("UTF-8").to_owned();
     let kept = tokio::task::spawn_blocking(move || {
-        // Beside the server that has it.
+        // The server that has the scene still runs.
         let (_, said) = scenes(&wire, &["list"]);
         assert!(said.contains(SCENE) && said.contains("cut 4 times"), "{said}");
         let (is_whole, said) = scenes(&wire, &["verify"]);
@@ -321,7 +322,7 @@ async fn scenes_in_a_bucket_are_listed_verified_compacted_and_carried_on() {
         assert!(!is_done && said.contains("exists"), "{said}");
         let (is_done, said) = scenes(&wire, &["import", &file, "--id", "copy"]);
         assert!(is_done && said.contains("copy: added"), "{said}");
-        // A scene of nobody.
+        // A scene that no server has.
         let n = bucket.objects("copy").len();
         let (is_done, said) = scenes(&wire, &["compact"]);
         assert!(is_done && said.contains("copy: ") && said.contains("bytes before"), "{said}");
@@ -340,7 +341,7 @@ async fn scenes_in_a_bucket_are_listed_verified_compacted_and_carried_on() {
     drop(kept);
 }
 
-/// What keeping scenes there costs, printed.
+/// Prints the cost of keeping scenes in the store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_edit_and_a_scene_cost() {
     let Some(bucket) = Bucket::open() else { return };
@@ -364,6 +365,6 @@ async fn what_an_edit_and_a_scene_cost() {
     println!(
         "requests: {per_edit:.1} an edit, {per_second:.1} a second of a server with a scene at rest"
     );
-    // A list before, the put, a list after; some of signs of life in between.
+    // A list before, the put, a list after; some requests of lease heartbeats in between.
     assert!((3.0..6.0).contains(&per_edit), "{per_edit}");
 }

@@ -1,4 +1,4 @@
-//! The Rust client's haptic loop: what is felt while its server stops, ends, is cut off or says no.
+//! The Rust client's haptic loop: the force on the hand while its server stops, ends, is cut off or refuses.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::support::{
 const SCENE: &str = "theatre";
 const SOON: Duration = Duration::from_secs(60);
 const DT_S: f64 = 1e-3;
-/// 500 N/m over 3 mm and the stand-off.
+/// Force of 500 N/m over 3 mm and the stand-off.
 const PRESSED_N: f64 = 500.0 * 0.003_02;
 
 /// A server that knows one surgeon, and the surgeon's key.
@@ -49,7 +49,7 @@ impl Theatre {
         Theatre { process, server, keys, folder }
     }
 
-    /// The same server as something else is reached.
+    /// Returns the address of this server if it is reached through `address`, with the surgeon's key.
     fn through(&self, address: &str) -> ServerAddress {
         ServerAddress::new(address).with_key(&self.folder.0.join("key")).expect("a key")
     }
@@ -59,7 +59,7 @@ impl Theatre {
     }
 }
 
-/// A ball in a hand that presses it 3 mm into the slab.
+/// A hand with a ball, which presses 3 mm into the slab.
 struct Hand {
     haptics: TrackLoop,
     device: Device,
@@ -75,7 +75,7 @@ impl Hand {
         hand
     }
 
-    /// From 1 mm above, as fast as a hand goes.
+    /// Lowers the ball from 1 mm above the slab, as fast as a hand moves.
     async fn lower(&mut self) {
         for step in 0..20 {
             self.sample(0.001 - 2e-4 * f64::from(step)).await;
@@ -89,7 +89,7 @@ impl Hand {
         felt
     }
 
-    /// Presses until that is felt.
+    /// Presses until the force is `newtons`.
     async fn feels(&mut self, newtons: f64) {
         let until = Instant::now() + SOON;
         let mut felt = ServoSample::default();
@@ -102,7 +102,7 @@ impl Hand {
         panic!("{felt:?} is felt, expected {newtons} N; {:?}", self.haptics.status());
     }
 
-    /// Presses until nothing is felt: the force falls from when it fades on, and is gone in time.
+    /// Presses until no force is left: the force falls from the start of its fade, and is gone in time.
     async fn fades(&mut self) {
         let (mut last, mut fading_s) = (f64::INFINITY, 0.0);
         while last > 0.0 {
@@ -117,7 +117,7 @@ impl Hand {
         }
     }
 
-    /// At a server that has the scene and not the session, and without letting go: the proxy is where it was.
+    /// Reconnects, still pressing, to a server that has the scene but not the session: the proxy is where it was.
     async fn goes_on(&mut self) {
         let comes_back = async {
             while self.haptics.status().reconnected == 0 {
@@ -155,13 +155,14 @@ async fn a_loop_fades_while_its_server_is_stopped_and_goes_on_with_it() {
     let mut hand = Hand::hold(&theatre.furnish().await).await;
     theatre.process.signal("STOP");
     hand.fades().await;
-    // Not for so long that the loop would seek another connection.
+    // The stop is too short for the loop to look for another connection.
     theatre.process.signal("CONT");
     hand.feels(PRESSED_N).await;
     assert_eq!(counts(&hand.haptics.status()), (true, 0, 0));
 }
 
-/// Longer than it waits for an answer: it comes back by its token, though its old connection was never closed.
+/// The server hangs for longer than the loop waits for an answer: the loop comes back by its token, though its old
+/// connection was never closed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_loop_comes_back_to_a_server_that_hung() {
     let theatre = Theatre::open("hung");
@@ -218,7 +219,7 @@ async fn a_loop_whose_server_was_killed_goes_on_at_the_next_one() {
     assert_eq!(counts(&hand.haptics.status()), (true, 1, 1));
 }
 
-/// What was acknowledged is on the disk: nobody makes the scene again.
+/// Acknowledged changes are on the disk: nobody makes the scene again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_loop_finds_its_scene_when_its_server_is_started_again() {
     let folder = Folder::new("client-again");
@@ -303,7 +304,7 @@ async fn what_is_refused_at_the_start_is_told_there() {
     assert!(error.to_string().contains("stiffness_n_per_m is 1000000000"), "{error}");
 }
 
-/// A tick without a pose is refused, the next call says so once, and the loop is open.
+/// A tick without a pose is refused, the next call reports it once, and the loop is open.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_tick_leaves_the_loop_open() {
     let theatre = Theatre::open("tick");
@@ -321,7 +322,7 @@ async fn a_refused_tick_leaves_the_loop_open() {
     let away = ToolPose { tool_id: 1, pose: Some(proto::Pose::default()), ..Default::default() };
     let sequence = haptics.send(vec![away]).expect("open");
     assert_eq!(haptics.wait(sequence).await.expect("an answer").sequence, 3);
-    // Who waits for a tick is told of its refusal also where another call has told it.
+    // A call that waits for a tick returns its refusal even if another call has already reported it.
     let bad = ToolPose { tool_id: 1, pose: Some(pose), ..Default::default() };
     let sequence = haptics.send(vec![bad]).expect("open");
     while haptics.check().is_ok() {

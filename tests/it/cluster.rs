@@ -1,4 +1,4 @@
-//! Several servers on one data folder, as processes: who has which scene, through kills, stops, restarts and moves.
+//! Several server processes on one data folder: ownership of scenes through kills, stops, restarts and moves.
 
 mod clients;
 mod editors;

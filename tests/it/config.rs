@@ -1,4 +1,4 @@
-//! `palpate config check` and what `palpate serve` refuses to start with.
+//! `palpate config check`, and settings that `palpate serve` refuses to start with.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ impl Settings {
 
 impl Drop for Settings {
     fn drop(&mut self) {
-        // An error: it is gone already.
+        // An error means that the file is already gone.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! How soon after its deadline a tick of real pliers ends, in time that its own thread had.
+//! Time from the deadline of a tick of real pliers to its end, in CPU time of the tick's own thread.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ use crate::{
 const DEADLINE_NS: u64 = 1_000_000;
 const P99_MS_MAX: f64 = 1.2;
 
-/// Nanoseconds that this thread has had a core for.
+/// CPU time of this thread, nanoseconds.
 fn thread_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// In 70 k triangles where time counts.
+/// A liver, of 70 k triangles if time counts.
 fn liver() -> MeshData {
     let liver = shared("liver-smooth.obj", 0.03);
     let liver = liver.map_or_else(|| shapes::organ(4_384, 7), |input| input.data);
@@ -42,8 +42,8 @@ fn pliers() -> MeshData {
     shared("pliers_binary.stl", 0.001).map_or_else(|| shapes::jaw(0.05, 40), |input| input.data)
 }
 
-/// Pliers are pushed into a liver, turned and pulled through it, with all pairs asked for and a margin of 1 cm, which is
-/// many milliseconds of work for a tick.
+/// Pliers are pushed into a liver, turned and pulled through it, with all pairs requested and a margin of 1 cm, which
+/// is many milliseconds of work for a tick.
 #[test]
 fn a_tick_of_pliers_ends_soon_after_its_deadline() {
     let seed = Seed::or(61);
@@ -53,7 +53,7 @@ fn a_tick_of_pliers_ends_soon_after_its_deadline() {
     let tissue =
         scene.add_tissue("liver", loaded(liver()), TissueOptions::default(), 0).expect("room");
     let mesh = loaded(pliers());
-    // As fine as by default where time counts.
+    // The tolerance is the default if time counts.
     let coarse = 4e-3 * mesh.mesh.used_box().diagonal();
     let tolerance_m = if is_full() { None } else { Some(coarse) };
     let options = FieldOptions { tolerance_m, ..FieldOptions::default() };

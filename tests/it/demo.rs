@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::support::{folder::Folder, process::signal, program::under_test};
 
-/// Far more than a run of two seconds and its server's start and stop take.
+/// Time limit, far more than a run of two seconds and its server's start and stop take.
 const RUN_MAX: Duration = Duration::from_secs(60);
 
 /// A file of this test, removed at the end.
@@ -37,18 +37,18 @@ impl ReportFile {
 
 impl Drop for ReportFile {
     fn drop(&mut self) {
-        // It may not have been written.
+        // The file may not have been written.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// The port in the table's first line: where the run's own server listened.
+/// Returns the address in the table's first line, at which the run's own server listened.
 fn own_server(table: &str) -> &str {
     let line = table.lines().next().expect("a table");
     line.rsplit("a server of its own at ").next().expect("an address")
 }
 
-/// Whether a server is there.
+/// Returns whether a server listens at the address.
 fn listens(address: &str) -> bool {
     std::net::TcpStream::connect(address).is_ok()
 }
@@ -69,7 +69,7 @@ fn demo_reports_contacts_depths_and_deformations_and_leaves_no_server() {
     let json = report.json();
     let number = |pointer: &str| json.pointer(pointer).and_then(Value::as_f64).expect(pointer);
     assert_eq!(number("/ticks_sent"), 2000.0);
-    // What this side's transport had no room for is not the server's to answer.
+    // The server need not answer ticks that the client's transport had no capacity to send.
     assert_eq!(number("/ticks_answered") + number("/verdict/not_sent"), 2000.0);
     assert_eq!(json.pointer("/verdict/passed"), Some(&Value::Bool(true)));
     let late = ["machine", "server"].map(|who| number(&format!("/verdict/late_by_{who}")));
@@ -94,7 +94,7 @@ fn demo_reports_contacts_depths_and_deformations_and_leaves_no_server() {
     assert_eq!(json.pointer("/rendering"), Some(&Value::Null));
 }
 
-/// However far the hand goes in, the instrument stays out, and the force is no jolt.
+/// The instrument stays out however far the hand goes in, and the force has no jolt.
 #[test]
 fn a_rendered_demo_tells_what_the_hand_felt() {
     let (report, picture) = (ReportFile::new("felt"), ReportFile::new("felt-picture"));
@@ -112,19 +112,19 @@ fn a_rendered_demo_tells_what_the_hand_felt() {
     let number = |pointer: &str| json.pointer(pointer).and_then(Value::as_f64).expect(pointer);
     let of = |name: &str| number(&format!("/rendering/{name}"));
     println!("{}", json.pointer("/rendering").expect("rendered"));
-    // 14 mm; where ticks at the deepest are coalesced, on busy cores, 12.9 was seen.
+    // The hand goes 14 mm deep; if ticks at the deepest point are coalesced, on busy cores, 12.9 was seen.
     assert!(of("device_depth_m_max") > 0.012, "{table}");
     assert_eq!(of("proxy_depth_m_max"), 0.0, "{table}");
-    // A proxy that had no time to follow tissue is told as late, and the tissue comes over it meanwhile: as far as it moves in
-    // some ticks (0.15 mm was seen on busy cores), which is not what the device is deep.
+    // A proxy that had no time to follow tissue is reported as late, and the tissue passes over it meanwhile: by its
+    // motion in some ticks (0.15 mm was seen on busy cores), which is not the depth of the device.
     assert!(of("late_depth_m_max") <= 1e-3, "{table}");
     assert!(of("force_n_max") > 0.5 && of("force_n_max") <= 3.3 + 1e-9, "{table}");
-    // On a busy machine a proxy in contact seldom arrives.
+    // A proxy in contact seldom arrives on a busy machine.
     let states = |name: &str| json.pointer(&format!("/rendering/states/{name}")).is_some();
     assert!((states("touching") || states("late")) && states("free"), "{table}");
     assert!(!states("embedded") && of("grasps") > 0.0, "{table}");
     assert!(of("added_us/p50") <= of("added_us/p99"));
-    // The servo at the device: as much as the answers say, in steps that a hand does not feel as jolts.
+    // The servo's force at the device: as large as in the answers, in steps that a hand does not feel as jolts.
     let felt = |name: &str| number(&format!("/servo/{name}"));
     assert!(felt("samples") > 1_000.0, "{table}");
     assert!(felt("force_n_max") <= 3.3 + 1e-9 && felt("force_step_n_max") <= 0.3 + 1e-9, "{table}");
@@ -141,7 +141,7 @@ fn an_interrupted_demo_stops_its_server_and_says_so() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it runs");
-    // It catches the signal before it starts its server.
+    // The demo catches the signal before it starts its server.
     let children = || {
         let of = format!("/proc/{0}/task/{0}/children", demo.id());
         fs::read_to_string(of).unwrap_or_default()
@@ -163,7 +163,7 @@ fn an_interrupted_demo_stops_its_server_and_says_so() {
 
 const DEADLINE: Duration = Duration::from_millis(1);
 
-/// A run of a tick each millisecond that never was.
+/// A synthetic run with a tick each millisecond.
 struct Forged {
     started: Instant,
     measured: Measured,
@@ -178,7 +178,7 @@ fn plain(sequence: u64) -> TrackResponse {
 }
 
 impl Forged {
-    /// Ticks `0..n` are sent when they should be.
+    /// Creates a run whose ticks `0..n` are sent on time.
     fn sent(n: u64) -> Forged {
         let (started, mut measured) = (Instant::now(), Measured::new(DEADLINE));
         for sequence in 0..n {
@@ -188,7 +188,7 @@ impl Forged {
         Forged { started, measured }
     }
 
-    /// The server took so long for an answer that came so many milliseconds after the start.
+    /// Records an answer for which the engine took `engine_us`, and which came `at_ms` milliseconds after the start.
     fn answer(&mut self, answer: TrackResponse, engine_us: f64, at_ms: f64) {
         let stages =
             Some(StageTimes { wait_us: 10.0, engine_us, convert_us: 10.0, render_us: 0.0 });
@@ -207,14 +207,14 @@ fn late_ticks_are_the_machines_the_servers_or_nobodys_and_no_failure() {
     for sequence in 0..400 {
         let due_ms = sequence as f64;
         match sequence {
-            // The machine stands still from 100 to 105 ms; the ticks of that time are answered after it.
+            // The machine stalls from 100 to 105 ms; the ticks of that time are answered after it.
             100..105 => run.answer(plain(sequence), 50.0, 105.3),
             // The engine takes 3 ms for tick 200, and those behind it wait.
             200..203 => {
                 let engine_us = if sequence == 200 { 3_000.0 } else { 50.0 };
                 run.answer(plain(sequence), engine_us, 203.2);
             }
-            // Lost on the way for a while.
+            // These answers are delayed on the way for a while.
             300 => run.answer(plain(sequence), 50.0, due_ms + 2.0),
             301 => run.answer(plain(sequence), 50.0, due_ms + 1.0),
             _ => run.answer(plain(sequence), 50.0, due_ms + 0.2),
@@ -224,7 +224,7 @@ fn late_ticks_are_the_machines_the_servers_or_nobodys_and_no_failure() {
         run.measured.stalls.note(run.started + ms(from_ms), run.started + ms(to_ms));
     };
     stall(&mut run, 100.1, 105.1);
-    // Too short to explain the tick that it falls into, and after it.
+    // A stall too short to explain the tick that it falls into, and a stall after the late ticks.
     stall(&mut run, 300.5, 300.8);
     stall(&mut run, 303.0, 309.0);
     let verdict = run.verdict();
@@ -309,7 +309,7 @@ fn an_answer_that_is_wrong_or_missing_fails_the_run() {
     assert_eq!(Forged::sent(0).verdict().wrong().as_deref(), Some("no tick answered"));
 }
 
-/// One address is printed, the page and its frames are there, and Ctrl-C is its good end.
+/// The demo prints one address, serves the page and its frames, and ends cleanly on Ctrl-C.
 #[cfg_attr(windows, ignore = "a Ctrl-C reaches the tests too")]
 #[test]
 fn watch_shows_the_demo_until_it_is_stopped() {

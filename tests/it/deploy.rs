@@ -1,4 +1,4 @@
-//! The files of `deploy/`, its documents among them, name what there is: metrics, settings, alerts, tests.
+//! Checks that the files of `deploy/`, documents included, name metrics, settings, alerts and tests that exist.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,7 @@ use crate::support::{
     server::{TestServer, free_address},
 };
 
-/// The documents for whoever runs a server.
+/// Documents for operators of a server.
 const DOCUMENTS: [&str; 3] = ["OPERATIONS.md", "RUNBOOK.md", "RESILIENCE.md"];
 
 fn root() -> PathBuf {
@@ -27,7 +27,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Words of letters, digits and `_` that begin with `prefix`.
+/// Returns the words of letters, digits and `_` that begin with `prefix`.
 fn words<'a>(text: &'a str, prefix: &str) -> BTreeSet<&'a str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with(prefix)).collect()
@@ -37,7 +37,7 @@ fn dashboard() -> Value {
     serde_json::from_str(&read("deploy/grafana-dashboard.json")).expect("JSON")
 }
 
-/// The blocks that begin with `- alert:`, by name.
+/// Returns the blocks that begin with `- alert:`, by name.
 fn alerts() -> BTreeMap<String, String> {
     let rules = read("deploy/prometheus-rules.yaml");
     let blocks = rules.split("- alert: ").skip(1);
@@ -48,7 +48,7 @@ fn alerts() -> BTreeMap<String, String> {
     named.collect()
 }
 
-/// Families and kinds of all metrics.
+/// Returns the families and kinds of all metrics.
 async fn families() -> BTreeMap<String, String> {
     let address = free_address();
     let mut config = Config::default();
@@ -61,7 +61,7 @@ async fn families() -> BTreeMap<String, String> {
     types.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect()
 }
 
-/// Whether a family has this series.
+/// Returns whether a family has this series.
 fn is_known(families: &BTreeMap<String, String>, series: &str) -> bool {
     let of_histogram = ["_bucket", "_sum", "_count"].iter().any(|part| {
         let family = series.strip_suffix(*part).and_then(|name| families.get(name));
@@ -133,7 +133,7 @@ fn each_alert_has_a_severity_and_a_section() {
     assert_eq!(alerts.len(), sections.len(), "a section is of no alert");
 }
 
-/// `PALPATE_LISTEN` and so on: what a settings file has, as variables.
+/// Returns the settings of the settings file as variables: `PALPATE_LISTEN` and so on.
 fn variables() -> BTreeSet<String> {
     let settings: toml::Table = read("deploy/palpate.toml").parse().expect("TOML");
     let mut variables = BTreeSet::from(["PALPATE_CONFIG".to_owned()]);
@@ -178,7 +178,7 @@ fn an_image_has_its_page_where_its_server_looks() {
     assert!(file.contains(&format!("PALPATE_METRICS_VIEWER_DIR={to} ")), "{to}");
 }
 
-/// All files below a folder, but for secrets.
+/// Returns all files below a folder, except secrets.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of the project") {
@@ -192,13 +192,13 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// All files below a folder, as one text.
+/// Returns all files below a folder as one text.
 fn text_below(folder: &Path) -> String {
     let text = |path: &PathBuf| fs::read_to_string(path).expect("text");
     files_below(folder).iter().map(text).collect()
 }
 
-/// A table that says which test shows what is worth something only while these tests are there.
+/// A table of what each test shows is worth something only while these tests exist.
 #[test]
 fn tests_and_files_that_the_documents_name_are_there() {
     let resilience = read("deploy/RESILIENCE.md");
@@ -221,7 +221,7 @@ fn tests_and_files_that_the_documents_name_are_there() {
     }
 }
 
-/// Cargo wants the manifest of every member, and a file for every target that a manifest names.
+/// Cargo needs the manifest of every member, and a file for every target that a manifest names.
 #[test]
 fn an_image_is_built_from_files_that_are_sent_to_it() {
     let (folder, ignored) = (Folder::new("image"), read(".dockerignore"));

@@ -1,4 +1,4 @@
-//! What survives a server: kills, restarts, damaged files and disks that fail.
+//! Data that survives a server: kills, restarts, damaged files and disks that fail.
 
 mod damage;
 mod disks;

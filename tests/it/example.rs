@@ -1,4 +1,4 @@
-//! The example client against a server.
+//! Runs the example client against a server.
 
 #[path = "../../examples/first_contact.rs"]
 #[expect(dead_code, reason = "its main has an address of its own")]
@@ -11,18 +11,18 @@ use palpate::scene::Limits;
 
 use crate::support::{folder::Folder, meshes::octahedron, server::TestServer};
 
-/// 3 mm deep in the slab, then 1 mm: the spring of 300 N/m, and the proxy's stand-off of 20 um.
+/// Forces at 3 mm in the slab, then at 1 mm: the spring of 300 N/m, and the proxy's stand-off of 20 um.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn first_contact_is_felt_as_it_should() {
     let server = TestServer::empty(Limits::default()).await;
     let address = server.address.to_string();
     let [pressed_n, dented_n] = first_contact::touch(&address).await.expect("it touches");
     assert!((pressed_n - 300.0 * 0.003_02).abs() < 1e-6, "{pressed_n}");
-    // A tissue that has moved once is taken to move on for a while: by 2 mm in the 0.6 s before, for as long as a model
-    // lasts, 0.1 s.
+    // A tissue that has moved once is assumed to move on for a while: by 2 mm in the 0.6 s before, for the lifetime of
+    // a model, 0.1 s.
     let moves_on_n = 300.0 * (0.002 / 0.6) * 0.1;
     assert!((dented_n - 300.0 * 0.001_02).abs() < moves_on_n, "{dented_n}");
-    // It leaves nothing behind, so that it can be tried again.
+    // The example leaves nothing behind, so that it can be run again.
     first_contact::touch(&address).await.expect("once more");
 }
 

@@ -1,9 +1,9 @@
-//! What a server survives, and what its other clients notice of it.
+//! Faults that a server survives, and their effects on its other clients.
 
 mod disk;
 mod felt;
 mod floods;
-// It is systemd, for which the server has a socket.
+// The test stands in for systemd, for which the server has a Unix socket.
 #[cfg(unix)]
 mod hogs;
 mod stops;

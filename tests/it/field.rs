@@ -1,4 +1,4 @@
-//! The distance field against the truth in `f64`.
+//! Distance field against the truth in `f64`.
 
 mod certified;
 mod layout;

@@ -1,18 +1,19 @@
 //! Golden digests: no answer has changed.
 //!
-//! A *conversation* is a fixed sequence of requests to the server's binary over real gRPC, each sent once the one before
-//! was answered. All its answers, without times and secrets ([`answer`]), make one digest; `golden/digests.txt` has the
-//! digest of each. Servers with one thread and with several, with narrow instructions and with wide ones, all of which
-//! build their fields anew, have to give these digests. `meshes` is no conversation: it tells a machine that generates
-//! other meshes from a server that gives other answers.
+//! A *conversation* is a fixed sequence of requests to the server's binary over real gRPC, each sent after the previous
+//! one was answered. All its answers, without times and secrets ([`answer`]), make one digest; `golden/digests.txt`
+//! lists the digest of each conversation. Servers with one thread and with several, with narrow instructions and with
+//! wide ones, must give these digests; each builds its fields from scratch. `meshes` is not a conversation: it
+//! distinguishes a machine that generates other meshes from a server that gives other answers.
 //!
-//! Each server records what it plays. What the one with narrow instructions has recorded is replayed here with wide ones,
-//! and `tests/golden` has a few recordings of earlier builds ([`recordings`]).
+//! Each server records what it plays. The recordings of the server with narrow instructions are replayed here with wide
+//! ones, and `tests/golden` has a few recordings of earlier builds ([`recordings`]).
 //!
-//! `PALPATE_SERVER_BIN` names another build's server, as `target/release/palpate`, to be asked instead of this one's.
-//! `PALPATE_GOLDEN=write` writes `digests.txt` and `tests/golden` anew, for a change that is meant to change answers.
-//! `PALPATE_GOLDEN_DUMP=DIR` writes each conversation as text, `DIR/CONFIGURATION/CONVERSATION.txt`: dump before and
-//! after a change, and `diff -r` shows the first answer that differs.
+//! `PALPATE_SERVER_BIN` names the server of another build to test instead of this one's, such as
+//! `target/release/palpate`. `PALPATE_GOLDEN=write` rewrites `digests.txt` and `tests/golden`, for a change that is
+//! meant to change answers. `PALPATE_GOLDEN_DUMP=DIR` writes each conversation as text,
+//! `DIR/CONFIGURATION/CONVERSATION.txt`: dump before and after a change, and `diff -r` shows the first answer that
+//! differs.
 
 mod answer;
 mod configuration;
@@ -36,7 +37,7 @@ use self::{
     stage::Stage,
 };
 
-/// Names and digests of what one server answered; texts are written to their folder when one is asked for.
+/// Returns names and digests of one server's answers; writes the texts to their folder if one is requested.
 fn digests_of(configuration: &Configuration, stages: &[Stage]) -> Digests {
     let server = configuration.start();
     let runtime = tokio::runtime::Runtime::new().expect("threads");

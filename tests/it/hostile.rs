@@ -1,12 +1,12 @@
-//! A hostile client and a server, over gRPC: every answer against what the client itself knows of the scene.
+//! A hostile client and a server, over gRPC: each answer is checked against what the client itself knows of the scene.
 //!
-//! The client makes tissues and instruments that nobody has seen, dents tissues until they cross themselves, cuts them,
-//! moves, leaps and coalesces, gives too little time, and holds each answer to brute force in `f64`: winding numbers by
-//! solid angles, distances of triangle by triangle, crossings of edges and faces. It has all positions because it sent
-//! them, and asks the engine for nothing. A find is printed at once, with its episode:
+//! The client makes random tissues and instruments, dents tissues until they cross themselves, cuts them, moves,
+//! teleports and coalesces, sets deadlines that are too short, and compares each answer with brute force in `f64`:
+//! winding numbers by solid angles, distances triangle by triangle, crossings of edges and faces. The client has all
+//! positions because it sent them, and asks the engine for nothing. A fault is printed at once, with its episode:
 //!
-//! `PALPATE_TEST_SCALE=720 cargo test --release --test it -- --nocapture hostile` takes an hour;
-//! `PALPATE_SEED=N` begins with the episode of that number. What failed leaves a recording, for `palpate replay`.
+//! `PALPATE_TEST_SCALE=720 cargo test --release --test it -- --nocapture hostile` takes an hour; `PALPATE_SEED=N`
+//! begins with the episode of that number. A failed run leaves a recording for `palpate replay`.
 
 mod client;
 mod fault;
@@ -34,12 +34,13 @@ use client::Episode;
 use fault::Fault;
 use tally::Tally;
 
-/// Of a run at scale 1, and episodes of it at least.
+/// Duration of a run at scale 1, and its least number of episodes.
 const RUN: Duration = Duration::from_secs(5);
 const EPISODES_MIN: u64 = 3;
-/// Episodes that found something once: a blade and a ring that cross a sheet where their way begins, told as beside it.
+/// Episodes that once found a fault: a blade and a ring that cross a sheet at the start of their path, reported beside
+/// it.
 const FOUND: [u64; 2] = [40_000_801, 40_001_558];
-/// So often it is said what was checked.
+/// Episodes between two progress reports.
 const TOLD_EVERY: u64 = 100;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,13 +68,13 @@ async fn no_answer_to_a_hostile_client_is_wrong() {
     assert_eq!(tally.n_found(), 0, "{tally}");
 }
 
-/// A fault of each kind in some answers, put in between the server and the judge, is found for what it is.
+/// A fault of each kind, put into some answers between the server and the judge, is found for what it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fault_in_an_answer_is_found() {
     let mut server = TestServer::configured(with_kept_fields()).await;
     for fault in Fault::ALL {
         let mut tally = Tally::default();
-        // Bodies and a ball, slivers and a ring, an organ and a needle: few faults need more than the first.
+        // Bodies and a ball, slivers and a ring, an organ and a needle: few faults need more than the first episode.
         for number in [3, 5, 0] {
             let mut episode = Episode::begin(&mut server, number, Random::new(number)).await;
             episode.spoil(fault);

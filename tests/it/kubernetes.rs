@@ -1,5 +1,5 @@
-//! The manifests say what the server, its settings and `palpate plan` say. Against schemas they are checked by
-//! `deploy/kubernetes/check.py`, which `.ci/run` runs.
+//! Checks that the manifests agree with the server, its settings and `palpate plan`. `deploy/kubernetes/check.py`,
+//! which `.ci/run` runs, checks them against schemas.
 
 use std::{fs, path::Path, process::Command, sync::mpsc, thread, time::Duration};
 
@@ -15,9 +15,9 @@ use crate::support::{
 
 const STATEFUL_SET: &str = "overlays/statefulset/stateful-set.yaml";
 const FLEET: &str = "overlays/agones/fleet.yaml";
-/// What it changes of the StatefulSet.
+/// Changes of the overlay to the StatefulSet.
 const WITH_STORE: &str = "overlays/object-store/stateful-set.yaml";
-/// What the manifests ask of a machine.
+/// Resources that the manifests request from a machine.
 const CORES: u64 = 8;
 const MEMORY_GIB: u64 = 32;
 
@@ -26,7 +26,7 @@ fn read(file: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What follows `key: ` wherever it stands.
+/// Returns the values after `key: ` anywhere in the text.
 fn values(text: &str, key: &str) -> Vec<String> {
     let found = text.lines().filter_map(|line| {
         line.trim_start_matches([' ', '-']).strip_prefix(key)?.strip_prefix(": ")
@@ -34,7 +34,7 @@ fn values(text: &str, key: &str) -> Vec<String> {
     found.map(|value| value.trim_matches('"').to_owned()).collect()
 }
 
-/// The value of a variable of a container.
+/// Returns the value of a variable of a container.
 fn variable(text: &str, name: &str) -> String {
     let (_, rest) = text.split_once(&format!("name: {name}\n")).unwrap_or_else(|| panic!("{name}"));
     values(rest, "value").first().expect("a value").clone()
@@ -46,7 +46,7 @@ fn a_server_has_time_to_drain() {
     for file in [STATEFUL_SET, FLEET] {
         let grace = &values(&read(file), "terminationGracePeriodSeconds")[0];
         let grace = Duration::from_secs(grace.parse().expect("seconds"));
-        // A second for what is under way, another for the sidecar, and the newest positions.
+        // A second each for work under way, for the sidecar and for the newest positions.
         assert!(grace >= drain_max + Duration::from_secs(3), "{file}: {grace:?} of {drain_max:?}");
     }
 }
@@ -55,7 +55,7 @@ fn a_server_has_time_to_drain() {
 fn a_server_has_the_cores_that_it_is_planned_with_and_no_quota() {
     for file in [STATEFUL_SET, FLEET] {
         let text = read(file);
-        // Asked for, and not limited.
+        // The CPU is requested, and not limited.
         assert_eq!(values(&text, "cpu"), [CORES.to_string()], "{file}");
         let memory = format!("{MEMORY_GIB}Gi");
         assert_eq!(values(&text, "memory"), [memory.clone(), memory], "{file}");
@@ -63,7 +63,7 @@ fn a_server_has_the_cores_that_it_is_planned_with_and_no_quota() {
     }
 }
 
-/// A server that is started so shares its scenes, in a bucket, and tells others where it is by its pod's name.
+/// A server with these variables shares its scenes in a bucket, and gives its pod's name as its address to others.
 #[test]
 fn servers_of_an_object_store_share_it_and_say_where_they_are() {
     if !has_feature("s3") {
@@ -78,7 +78,7 @@ fn servers_of_an_object_store_share_it_and_say_where_they_are() {
     ];
     let variables =
         names.map(|name| (name, variable(&text, name).replace("$(POD_NAME)", "palpate-2")));
-    // Kubernetes knows a variable in those after it.
+    // Kubernetes expands a variable in the variables after it.
     let (before, _) = text.split_once("name: PALPATE_CLUSTER_ADDRESS").expect("an address");
     assert!(before.contains("name: POD_NAME") && before.contains("fieldPath: metadata.name"));
     let folder = Folder::new("kubernetes-store");
@@ -90,7 +90,7 @@ fn servers_of_an_object_store_share_it_and_say_where_they_are() {
     let settings: toml::Table =
         String::from_utf8(done.stdout).expect("text").parse().expect("TOML");
     assert_eq!(settings["cluster"]["shared"].as_bool(), Some(true));
-    // As the headless service names it.
+    // The headless service defines this name.
     let service = read("base/service.yaml");
     let address = format!("palpate-2.{}:7447", values(&service, "name")[0]);
     assert_eq!(settings["cluster"]["address"].as_str(), Some(address.as_str()));
@@ -109,7 +109,7 @@ fn servers_of_an_object_store_reach_it_and_names_and_nothing_else() {
     assert_eq!(values(egress, "port"), ["443", "53", "53"]);
     assert_eq!(values(egress, "protocol"), ["TCP", "UDP", "TCP"]);
     assert_eq!(values(&text, "name"), values(&read("base/network-policy.yaml"), "name")[..1]);
-    // The merge takes the volume's name, and the claim goes.
+    // The merge takes the volume's name, and the claim is removed.
     let overlay = read("overlays/object-store/kustomization.yaml");
     assert!(overlay.contains("path: /spec/volumeClaimTemplates"));
     for file in [STATEFUL_SET, WITH_STORE] {
@@ -117,7 +117,7 @@ fn servers_of_an_object_store_reach_it_and_names_and_nothing_else() {
     }
 }
 
-/// The counters are what a plan for such machines and the default workload says.
+/// The counters equal those of a plan for such machines and the default workload.
 #[test]
 fn a_fleet_has_as_many_places_as_a_plan_says() {
     let (cores, memory) = (CORES.to_string(), MEMORY_GIB.to_string());
@@ -168,7 +168,7 @@ async fn probes_ask_for_what_is_served() {
     }
 }
 
-/// A server whose runtime of ticks hangs has `/alive` say so, and `/health` answer.
+/// A server whose tick runtime hangs reports it at `/alive`, while `/health` still answers.
 #[tokio::test]
 async fn a_runtime_that_hangs_is_not_alive() {
     let metrics = free_address();
@@ -186,11 +186,11 @@ async fn a_runtime_that_hangs_is_not_alive() {
                 }
                 get(metrics, "/health").await.0
             };
-            // An error: the test has failed by itself.
+            // An error means that the test has failed by itself.
             let _ = told.send(tokio::time::timeout(Duration::from_secs(60), hangs).await.ok());
         });
     });
-    // The server is on this test's only thread, which stands still here.
+    // The server runs on this test's only thread, which is blocked here.
     let health = tell.recv().expect("the other thread ends").expect("/alive never said so");
     assert!(health.contains(" 200 "), "{health}");
     tokio::time::sleep(Duration::from_millis(100)).await;

@@ -1,4 +1,4 @@
-//! The house rules that a reader relies on, checked over the source itself.
+//! Architecture rules that a reader relies on, checked against the source itself.
 
 mod imports;
 mod source;
@@ -12,7 +12,7 @@ use std::{
 use imports::{Imports, circles};
 use source::{Source, files, root, sources};
 
-/// Modules of each layer, from the bottom up; of one layer, none names another unless `SIBLINGS` says so.
+/// Modules of each layer, from the bottom up; modules of one layer do not name each other unless `SIBLINGS` says so.
 const LAYERS: [&[&str]; 7] = [
     &["geometry", "mesh_io", "oracle", "time_left"],
     &["index", "sdf", "bvh", "ccd", "coupling"],
@@ -31,18 +31,18 @@ const SIBLINGS: [(&str, &str); 7] = [
     ("scene_files", "client"),
     ("replay", "service"),
 ];
-/// The engine: layers below this one.
+/// First layer above the engine.
 const CONTRACT_LAYER: usize = 5;
 const LINES_MAX: usize = 600;
-/// What the engine does without.
+/// Names that the engine does not use.
 const OUTER: [&str; 8] =
     ["tokio", "tonic", "prost", "std::net", "std::thread", "std::fs", "Instant", "SystemTime"];
-/// Words of the system, and the parts around the engine that may say them.
+/// Clock and thread names, and the parts around the engine that may use them.
 const CLOCKS: (&[&str], &[&str]) =
     (&["Instant", "SystemTime"], &["os", "service", "client", "load", "doctor", "inspect"]);
 const THREADS: (&[&str], &[&str]) =
     (&["thread"], &["service", "client", "load", "doctor", "inspect", "replay"]);
-/// Modules that name the generated contract: those of `service` between the wire and the engine, and clients.
+/// Modules that may name the generated contract: those of `service` between the wire and the engine, and clients.
 const NAME_THE_CONTRACT: &[&str] = &[
     "client",
     "load",
@@ -86,7 +86,7 @@ fn no_files_need_each_other_in_a_circle() {
 fn a_type_name_has_one_meaning() {
     let mut meanings: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources() {
-        // Two of one file are one for each system.
+        // Two types in one file are variants for different systems.
         for name in source.types() {
             let places = meanings.entry(name).or_default();
             places.insert(source.module.join("::"));
@@ -159,7 +159,7 @@ fn files_are_short_and_nothing_is_left_open() {
     }
 }
 
-/// The rules see what they are meant to see.
+/// The rules find what they are meant to find.
 #[test]
 fn a_circle_through_a_re_export_is_found() {
     let parse = |module: &str, text: &str| {

@@ -27,7 +27,7 @@ impl Table {
         Table(Bench::new(shapes::sheet(8, 8, EDGE), shapes::sphere(BALL, 6), options))
     }
 
-    /// The ball's centre over the sheet's point (x, y) at the height that makes it `depth` deep.
+    /// Places the ball's centre over the sheet's point (x, y), at the height that makes it `depth` deep, and ticks.
     fn tick(&mut self, x: f64, y: f64, depth: f64) -> LinkAnswer {
         let middle = self.0.tissue.current().surface.bounds().centre();
         let translation = DVec3::new(middle.x + x, middle.y + y, BALL - depth);
@@ -56,8 +56,8 @@ fn begins_persists_and_ends_once() {
     assert!(ids(&again).is_disjoint(&ids(&second)), "ids are not used again");
 }
 
-/// The ball is pressed into the middle of large triangles and slides over their borders: the deepest contact
-/// is there at each step, goes over to the neighbour with its id, and every id that ends was there before.
+/// The ball is pressed into the middle of large triangles and slides over their borders: the deepest contact exists at
+/// each step and passes to the neighbour with its id, and every id that ends existed before.
 #[test]
 fn slides_over_triangles_with_its_id() {
     let mut table = Table::new();
@@ -79,7 +79,7 @@ fn slides_over_triangles_with_its_id() {
     assert!((begun as f64) < 4.0 * crossed, "{begun} contacts began over {crossed} triangles");
 }
 
-/// The same round a cone whose triangles all share its tip, more of them than are walked.
+/// The ball slides round a cone whose triangles all share its tip, more of them than are walked.
 #[test]
 fn slides_round_a_tip_of_very_many_triangles_with_its_id() {
     const N: u32 = 300;
@@ -99,7 +99,8 @@ fn slides_round_a_tip_of_very_many_triangles_with_its_id() {
         begun += answer.statuses.iter().filter(|l| l.state == ContactState::Begin).count();
         alive = ids(&answer);
     }
-    // It goes over 19 triangles, of which it touches seven or eight at a time: what it leaves, another takes over.
+    // The ball goes over 19 triangles and touches seven or eight at a time: each contact that it leaves passes to
+    // another triangle.
     assert!(begun < 40, "{begun} contacts began");
 }
 

@@ -58,7 +58,7 @@ fn all_of_a_run_is_measured_and_written() {
         "--clients=2",
         "--share-connection",
         "--deform-share=0.5",
-        // The last of two is cut half a second before the end.
+        // The last of two cuts is made half a second before the end.
         "--cut-hz=2",
         "--baseline",
         "--slo=max=60s,missed=100%",
@@ -88,7 +88,7 @@ fn all_of_a_run_is_measured_and_written() {
     fs::remove_dir_all(folder).expect("it was there");
 }
 
-/// A closed surface with semi-axes in metres, as OBJ.
+/// Returns a closed surface with semi-axes in metres, as OBJ.
 fn ellipsoid([a, b, c]: [f64; 3], rings: u32, segments: u32) -> String {
     let mut vertices = vec![[0.0, 0.0, c]];
     for i in 1..rings {
@@ -100,7 +100,7 @@ fn ellipsoid([a, b, c]: [f64; 3], rings: u32, segments: u32) -> String {
     }
     vertices.push([0.0, 0.0, -c]);
     let last = vertices.len() as u32;
-    // Counted from 1; ring 0 is the first vertex.
+    // OBJ counts from 1; ring 0 is the first vertex.
     let id = |i: u32, j: u32| 2 + (i - 1) * segments + j % segments;
     let mut faces = Vec::new();
     for j in 0..segments {
@@ -146,15 +146,15 @@ fn a_simulated_hand_is_held_by_its_servo() {
         let number = json.pointer(&format!("/servo/{name}")).and_then(Value::as_f64);
         number.unwrap_or_else(|| panic!("{name} in {text}"))
     };
-    // The last few are left out when the client is done before them.
+    // The last few samples are left out if the client is done before them.
     assert!(number("samples") > 11_000.0, "{text}");
     assert!(number("force_mean_n") > 0.5 && number("force_n_max") <= 3.3 + 1e-9, "{text}");
-    // At 300 N/s.
+    // Steps at 300 N/s.
     assert!(number("force_step_n_max") <= 300.0 / 4000.0 + 1e-9, "{text}");
     assert!(number("model_age_us/p50") >= 20_000.0, "{text}");
     assert!(number("energy_in_j") > 0.0, "{text}");
-    // A server's force that is held for so long shakes this hand by 1.5 N RMS; what busy cores add to a device that is
-    // paced by them is far less.
+    // A server's force that is held for so long shakes this hand by 1.5 N RMS; busy cores add far less to a device that
+    // they pace.
     let rms_n = number("force_rms_n");
     assert!(rms_n < 0.5, "{rms_n} N RMS: {text}");
     figure("a hand at 800 N/m, 20 ms late", 1e3 * rms_n, 20.0, "mN RMS");
@@ -163,8 +163,8 @@ fn a_simulated_hand_is_held_by_its_servo() {
     figure("off the true force at 800 N/m, 20 ms late", 1e3 * off, 250.0, "mN RMS");
     let samples = json.pointer("/fidelity/samples").and_then(Value::as_u64);
     assert!(off < 1.0 && samples.is_some_and(|n| n > 1_000), "{off} N RMS off: {text}");
-    // By what this run was told: 0.15 + 0.8 N s/m over half of a tick of 2 ms and 25 ms of delay, less by the round trip;
-    // and over half of a sample of 0.25 ms.
+    // Expected from the options of this run: 0.15 + 0.8 N s/m over half of a tick of 2 ms and 25 ms of delay, less by
+    // the round trip; and over half of a sample of 0.25 ms.
     let stiffness = text.lines().find(|line| line.trim_start().starts_with("stiffness  "));
     let stiffness = stiffness.unwrap_or_else(|| panic!("no stiffness in {text}"));
     for part in [
@@ -243,12 +243,13 @@ async fn a_server_with_tls_is_told_of_to_a_client_without() {
     let mut client = Client::connect(&plain).await.expect("TCP alone");
     let error = client.create_scene("s").await.expect_err("no frames").to_string();
     assert!(error.ends_with(&format!(" (if it has TLS: https://{})", server.address)), "{error}");
-    // One that hangs up without a word, as one with TLS seems to when a call is made after its answer was read.
+    // A server that hangs up without a word; a server with TLS seems to do so if a call is made after its answer was
+    // read.
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            // Of the preface of HTTP/2.
+            // A byte of the HTTP/2 preface.
             let _ = stream.read_u8().await;
         }
     });
@@ -275,7 +276,7 @@ async fn a_server_that_asks_who_calls_is_shown_a_certificate() {
             folder.write(&format!("{name}.key"), &key),
         ]
     };
-    // Small ones: it is the way to the server that is tested.
+    // Small meshes: the test is about the connection to the server.
     let [tissue, tool] = [tissue(), link()].map(|m| String::from_utf8(m.obj()).expect("ASCII"));
     let (tissue, tool) = (folder.write("tissue.obj", &tissue), folder.write("tool.obj", &tool));
     let run = |[certificate, key]: [PathBuf; 2]| {

@@ -1,4 +1,4 @@
-//! What a server carries: paced streams while tissue moves and is cut, many sessions, many idle ones.
+//! Load on a server: paced streams while tissue moves and is cut, many sessions, many idle ones.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -54,7 +54,7 @@ async fn paced_streams_while_the_tissue_is_deformed() {
         let answered: usize = times.iter().map(|t| t.answered).sum();
         let p99_us = times.iter().map(|t| t.p99_us).fold(0.0, f64::max);
         println!("{n} streams, 60 Hz deformation: {answered} answers");
-        // With more streams than cores and the clients on them, it is the machine that is measured.
+        // The machine is measured if there are more streams than cores, with the clients on them.
         against(&format!("{n} streams: slowest p99"), p99_us, 1_000.0, "us");
         assert_eq!(read(metrics, "palpate_streams").await, n as f64);
         assert_eq!(read(metrics, "palpate_ticks_refused_total").await, 0.0);
@@ -65,7 +65,7 @@ async fn paced_streams_while_the_tissue_is_deformed() {
     }
 }
 
-/// Triangle 0 is taken away and put back; an answer knows the one or the other, never both.
+/// Triangle 0 is removed and added again; an answer has the one or the other, never both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_answer_mixes_revisions_while_the_tissue_is_cut() {
     let (mut server, _) = observed().await;
@@ -84,7 +84,7 @@ async fn no_answer_mixes_revisions_while_the_tissue_is_cut() {
         let cutting = tokio::spawn(async move { scenes.edit_topology(edit).await });
         for _ in 0..10 {
             sequence += 1;
-            // Before the middle of the triangle between +x, +y and +z.
+            // The tool is in front of the middle of the triangle between +x, +y and +z.
             let answer = stream.ask(tick_message(tick(sequence, 0.105))).await.expect("an answer");
             let seen = answer.tissues[0].topology_revision;
             assert!(seen >= last && seen <= cut + 1, "revision {seen} after {last}");
@@ -114,7 +114,7 @@ async fn sessions_opened_and_closed_leave_nothing() {
         for at in 0..n / 2 {
             let mut stream = server.hand_fed(start_message(start(TrackMode::Latest))).await;
             stream.ask(tick_message(tick(1, 0.105))).await.expect("an answer");
-            // Half of them end, half of them break off.
+            // Half of the sessions end, half of them break off.
             if at % 2 == 0 {
                 drop(stream.requests);
                 assert_eq!(stream.answers.message().await.expect("a good end"), None);
@@ -143,7 +143,7 @@ async fn idle_sessions_cost_a_live_one_nothing() {
     let mut idle = Vec::new();
     let mut connection = TestServer::connect(server.address).await;
     for at in 0..n {
-        // 64 streams of a connection.
+        // A connection has 64 streams.
         if at % 60 == 59 {
             connection = TestServer::connect(server.address).await;
         }

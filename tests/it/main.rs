@@ -1,13 +1,13 @@
-//! Palpate from outside: one binary for all integration tests.
+//! Integration tests of Palpate, in one binary.
 //!
-//! `PALPATE_TEST_SCALE=20 cargo test --release --test it -- --nocapture faults loads` runs the faults and loads in
-//! full, and prints each figure. Times that are up to the server alone are held to their limits then.
+//! `PALPATE_TEST_SCALE=20 cargo test --release --test it -- --nocapture faults loads` runs the faults and loads in full
+//! and prints each figure. Such a run checks times that depend on the server alone against their limits.
 //!
-//! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
-//! `PALPATE_DATA` names the folder of the shared meshes (those of <https://www.sofa-framework.org>), `PALPATE_CCD` one of
-//! continuous collision queries. Tests without their meshes print it and take generated ones.
+//! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length, `PALPATE_DATA` names
+//! the folder of the shared meshes (those of <https://www.sofa-framework.org>), `PALPATE_CCD` that of continuous
+//! collision queries. Tests whose meshes are missing print so and use generated meshes.
 //!
-//! `PALPATE_GOLDEN=write cargo test golden` writes the digests of all answers anew.
+//! `PALPATE_GOLDEN=write cargo test golden` rewrites the digests of all answers.
 
 mod agones;
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Instruments and tissues with open ends, where inside turns to outside without a triangle between.
+//! Instruments and tissues with open ends, at which inside turns to outside without a triangle between.
 
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
@@ -15,11 +15,11 @@ use crate::{
 };
 
 const MARGIN_M: f64 = 1e-3;
-/// A sum of far clusters' winding numbers is at most this far off.
+/// Largest error of a sum of far clusters' winding numbers.
 const WINDING_ERROR: f64 = 0.1;
-/// Of the sheet.
+/// Middle of the sheet.
 const MIDDLE: DVec3 = DVec3::new(0.02, 0.02, 0.0);
-/// Of poses and coordinates, metres.
+/// Rounding of poses and coordinates, metres.
 const ROUNDING_M: f64 = 1e-9;
 
 fn options() -> TickOptions {
@@ -32,19 +32,19 @@ fn options() -> TickOptions {
     }
 }
 
-/// Some steps on, some leaps.
+/// Moves the pose by a small step or, one time in six, a leap.
 fn wander(pose: &Pose, random: &mut palpate::oracle::Random) -> Pose {
     let far = random.below(6) == 0;
     let (turn, reach) = if far { (1.0, 0.01) } else { (0.02, 2e-4) };
     let turned = DQuat::from_axis_angle(random.unit_vector(), turn * random.f64())
         * DQuat::from_mat3(&pose.rotation);
-    // Back to the middle, in time.
+    // Drifts back to the middle over time.
     let at = MIDDLE.lerp(pose.translation, 0.98) + random.unit_vector() * reach * random.f64();
     Pose::new(turned.normalize(), at).expect("unit")
 }
 
-/// A tube that is open at both ends wanders through a sheet: every triangle that crosses it or is within the margin
-/// has its contact, and one that crosses it is touched.
+/// A tube open at both ends wanders through a sheet: every triangle that crosses it or is within the margin has a
+/// contact, and that of a crossing triangle touches.
 #[test]
 fn what_meets_an_open_tube_is_in_contact() {
     let seed = Seed::or(601);
@@ -77,8 +77,8 @@ fn what_meets_an_open_tube_is_in_contact() {
     assert!(crossing > scaled(150) && near > scaled(150) / 2, "{crossing} crossing, {near} near");
 }
 
-/// Triangles in and about the mouth of a tube: as deep as brute force says to twice the tolerance, or the answer says how
-/// deep at most, a triangle without a contact included.
+/// Triangles in and around the mouth of a tube are as deep as brute force says, to twice the tolerance, or the answer
+/// gives an upper bound of the depth; this includes a triangle without a contact.
 #[test]
 fn depth_at_the_mouth_of_a_tube_is_as_told_or_flagged() {
     const STEPS: usize = 20;
@@ -126,8 +126,8 @@ fn depth_at_the_mouth_of_a_tube_is_as_told_or_flagged() {
     assert!(inside > scaled(40) && flagged < inside, "{inside} inside, {flagged} flagged");
 }
 
-/// A bead goes into a ball through a hole that is wider than it is, and touches nothing: it is as deep as the deepest
-/// of its vertices, by brute force.
+/// A bead enters a ball through a hole wider than the bead and touches nothing: it is as deep as its deepest vertex, by
+/// brute force.
 #[test]
 fn what_came_in_through_a_hole_is_inside() {
     let seed = Seed::or(602);
@@ -144,7 +144,7 @@ fn what_came_in_through_a_hole_is_inside() {
         let vertices = bench.link_mesh.positions.iter().map(|p| pose.point(p.as_dvec3()));
         let depth = |p: DVec3| {
             let w = winding_number(&mesh, p);
-            // Nearer to a half it may be called one or the other.
+            // Nearer to one half, the engine may decide either way.
             (w > 0.5 + WINDING_ERROR).then(|| nearest(&mesh, p).expect("a ball").distance)
         };
         let deepest = vertices.filter_map(depth).fold(0.0, f64::max);
@@ -159,8 +159,9 @@ fn what_came_in_through_a_hole_is_inside() {
     assert!(inside > scaled(600) / 10 && outside > scaled(200) / 10, "{inside} in, {outside} out");
 }
 
-/// A lid of a thousand triangles in the mouth of a ball and a spike below it, on either side: in the mouth the side is a
-/// guess, more boxes are there than are asked for theirs, and what is seen of them says nothing of the spike.
+/// A lid of a thousand triangles lies in the mouth of a ball, with a spike below it, on either side. The sign in the
+/// mouth is a guess, the mouth holds more boxes than have their sign computed, and the signs that are computed say
+/// nothing about the spike.
 #[test]
 fn a_spike_below_a_lid_is_inside() {
     let ball = open_ball();
@@ -187,7 +188,7 @@ fn a_spike_below_a_lid_is_inside() {
     }
 }
 
-/// Of 30 mm, open at the top.
+/// A ball of 30 mm radius, open at the top.
 fn open_ball() -> MeshData {
     let mut ball = shapes::sphere(0.03, 10);
     let height = |t: &[u32; 3]| t.map(|v| ball.positions[v as usize].z).into_iter().sum::<f32>();
@@ -195,7 +196,7 @@ fn open_ball() -> MeshData {
     used(ball)
 }
 
-/// Without vertices of no triangle.
+/// Removes vertices that no triangle uses.
 fn used(mesh: MeshData) -> MeshData {
     let mut places = vec![u32::MAX; mesh.positions.len()];
     let mut out = MeshData::default();

@@ -1,5 +1,5 @@
-//! An organ that is split into several tissues of a scene encloses what it did in one piece. Solid angles over all parts
-//! are the oracle.
+//! An organ that is split into several tissues of a scene encloses the same region as in one piece. Solid angles over
+//! all parts are the oracle.
 
 use std::sync::Arc;
 
@@ -27,15 +27,15 @@ use palpate::{
 
 use crate::seed::{Seed, scaled};
 
-/// Of coordinates and sums of solid angles, metres and turns.
+/// Rounding of coordinates, metres, and of sums of solid angles, turns.
 const ROUNDING: f64 = 1e-9;
-/// A sum of far clusters' winding numbers is at most this far off.
+/// Largest error of a sum of far clusters' winding numbers.
 const WINDING_ERROR: f64 = 0.1;
-/// Of the ball, whose vertices are on it.
+/// Radius of the ball; its vertices are on it.
 const RADIUS_M: f64 = 2e-3;
 const MARGIN_M: f64 = 1e-3;
 
-/// The triangles whose centres `part` sends to the same number, each with its own vertices.
+/// Meshes of the triangles whose centres `part` maps to the same number, each with its own vertices.
 fn split(whole: &MeshData, part: impl Fn(Vec3) -> usize) -> Vec<MeshData> {
     let place = |v: &u32| whole.positions[*v as usize];
     let centre = |t: &[u32; 3]| t.iter().map(place).sum::<Vec3>() / 3.0;
@@ -102,7 +102,7 @@ fn deform(scene: &Scene, moved: impl Fn(usize, Vec3) -> Vec3) {
     }
 }
 
-/// The distance and the side that solid angles say, where the engine's own sum cannot differ from them. Certainty is no
+/// Checks the distance and, unless the engine's own sum may differ from the solid angles, the side. The certainty is no
 /// greater than the winding number's distance from a change.
 fn assert_told(found: &NearestSurface, whole: &TriangleMesh, p: DVec3, what: &str) -> bool {
     let winding = winding_number(whole, p);
@@ -135,11 +135,11 @@ fn assert_points(scene: &Scene, n: usize, random: &mut Random, what: &str) -> us
     inside
 }
 
-/// The number of the part that a place is in.
+/// Maps a position to the number of its part.
 type PartOf = fn(Vec3) -> usize;
 
-/// Eighths of a ball, halves and eighths of an organ, and the six flat sides of a box, none of which has a box that holds
-/// a point of the inside.
+/// Eighths of a ball, halves and eighths of an organ, and the six flat sides of a box, none of which has a bounding box
+/// that holds an inner point.
 fn organs() -> [(&'static str, MeshData, PartOf); 4] {
     let halves = |p: Vec3| usize::from(p.x >= 0.0);
     let cube = shapes::subdivide(&shapes::subdivide(&shapes::cuboid(DVec3::splat(0.06))));
@@ -162,14 +162,14 @@ fn inside_is_what_all_parts_wind_around() {
         let bend = |p: Vec3| p + Vec3::new(0.004 * (60.0 * p.y).sin(), 0.0, 3.0 * p.x * p.x);
         deform(&scene, |_, p| bend(p));
         inside += assert_points(&scene, n, &mut random, &format!("{name}, bent"));
-        // A gap that takes all borders of a part from its neighbours: then certainty goes where the gap is seen.
+        // A gap separates one part's borders from its neighbours: certainty falls at points that see the gap.
         deform(&scene, |k, p| if k == 0 { p * 1.02 } else { p });
         inside += assert_points(&scene, n, &mut random, &format!("{name}, apart"));
         assert!(inside > n / 5, "{name}: {inside} inside of {}", 3 * n);
     }
 }
 
-/// One part alone: as far as its own surface is, on the side that all parts say.
+/// Queries one part alone: the distance is that to its own surface, the side that of all parts together.
 #[test]
 fn distance_to_one_part_has_the_side_of_the_whole() {
     let scene = scene_of(&split(&shapes::sphere(0.05, 10), octant));
@@ -191,7 +191,7 @@ fn distance_to_one_part_has_the_side_of_the_whole() {
     }
 }
 
-/// Parts that were put where they belong by a deformation, and parts of a scene that was saved.
+/// Parts moved into place by a deformation, and parts of a scene that was saved.
 #[test]
 fn parts_join_where_they_come_to_border_and_when_a_scene_is_restored() {
     let seed = Seed::or(712);
@@ -214,7 +214,7 @@ fn parts_join_where_they_come_to_border_and_when_a_scene_is_restored() {
     let restored = Scene::restored::<Field, NotAScene>(saved, limits, 0, |_, _, _| unreachable!());
     let restored = restored.expect("a scene");
     assert!(assert_points(&restored, n, &mut random, "restored") > n / 10);
-    // A part that is replaced is one again.
+    // A replaced part is a part of the organ again.
     let third = scene.tissues()[2].clone();
     let mesh = third.current().surface.mesh().data();
     scene.remove_tissue(third.id()).expect("it is there");
@@ -223,8 +223,8 @@ fn parts_join_where_they_come_to_border_and_when_a_scene_is_restored() {
     assert!(assert_points(&scene, n, &mut random, "replaced") > n / 10);
 }
 
-/// Sheets above each other, and sheets whose edges coincide but face the same way, enclose nothing together: each answer
-/// is that of the sheet alone.
+/// Sheets above each other, and sheets whose edges coincide but face the same way, enclose nothing together: each
+/// answer is that of the sheet alone.
 #[test]
 fn sheets_that_share_no_border_stay_apart() {
     let seed = Seed::or(713);
@@ -257,8 +257,8 @@ fn ball_with_probe() -> ToolParts {
     ToolParts { name: "ball".to_owned(), links, probes: vec![tip] }
 }
 
-/// Ticks of a ball about the organ, while it deforms: as deep as its deepest vertex by solid angles, with the part that is
-/// nearest to that; wholly inside it is one contact. Its probe is as deep as its middle.
+/// Ticks of a ball around an organ that deforms: the ball is as deep as its deepest vertex by solid angles, in the part
+/// nearest to that vertex; wholly inside, it has one contact. Its probe is as deep as its centre.
 #[test]
 fn a_ball_is_as_deep_in_parts_as_in_the_whole() {
     let seed = Seed::or(714);

@@ -26,7 +26,7 @@ fn its_figures_are_those_of_their_sources() {
     for figure in FIGURES {
         let path = format!("{}/{}", env!("CARGO_MANIFEST_DIR"), figure.source);
         let text = fs::read_to_string(&path).expect("a file of the project");
-        // A quote may run over the end of a line.
+        // A quote may continue on the next line.
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(figure.quote), "{}: {} is not there", figure.source, figure.quote);
     }

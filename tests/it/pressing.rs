@@ -1,5 +1,5 @@
-//! A small tool against triangles much larger than itself: found in their middle, as deep as in truth, and
-//! without a jump where the tool's field changes its subspace.
+//! A small tool against triangles much larger than itself: contacts lie in the triangles' middle, at the true depth,
+//! and without a jump between subspaces of the tool's field.
 
 use glam::{DMat3, DQuat, DVec3, Vec3};
 use palpate::{
@@ -16,10 +16,10 @@ use crate::{
 };
 
 const MARGIN_M: f64 = 1e-3;
-/// Of poses and coordinates, metres.
+/// Rounding of poses and coordinates, metres.
 const ROUNDING_M: f64 = 1e-9;
 
-/// All contacts within the margin, whatever is between two poses.
+/// A bench that reports all contacts within the margin and teleports from pose to pose.
 fn bench(tissue: MeshData, link: MeshData) -> Bench {
     let options = TickOptions {
         contact_margin_m: MARGIN_M,
@@ -61,12 +61,12 @@ fn faces(mesh: &MeshData) -> Vec<(DVec3, f64)> {
     mesh.triangles.iter().map(face).collect()
 }
 
-/// The greatest depth of a triangle's points in a convex body, metres, negative when it stays outside: the
-/// linear program max h, h <= d - n.x for each face, over the triangle, by trying all its corners.
+/// The greatest depth of a triangle's points in a convex body, metres, negative if the triangle stays outside. Solves
+/// the linear program max h, h <= d - n.x for each face, over the triangle, by trying all its corners.
 fn greatest_depth(faces: &[(DVec3, f64)], triangle: &[DVec3; 3]) -> f64 {
     let [a, b, c] = *triangle;
-    // Metres along two axes of the triangle's plane, from its point next to the body's middle: weights of a triangle of
-    // a kilometre would be lost in rounding.
+    // Metres along two axes of the triangle's plane, from its point nearest to the body's middle: barycentric weights
+    // of a kilometre-long triangle would be lost in rounding.
     let across = (b - a).cross(c - a).normalize();
     let along = (b - a).normalize();
     let (origin, aside) = (across * across.dot(a), across.cross(along));
@@ -99,8 +99,8 @@ fn greatest_depth(faces: &[(DVec3, f64)], triangle: &[DVec3; 3]) -> f64 {
     greatest
 }
 
-/// Every triangle that the spike enters has its contact, as deep as the linear program says; none that it
-/// stays clear of has one.
+/// Every triangle that the spike enters has a contact at the depth of the linear program; no triangle clear of the
+/// spike has one.
 #[test]
 fn a_small_probe_in_large_triangles_is_found_at_its_depth() {
     let seed = Seed::or(501);
@@ -135,9 +135,9 @@ fn a_small_probe_in_large_triangles_is_found_at_its_depth() {
     assert!(touched > scaled(10_000) / 2 && clear > touched, "{touched} touched, {clear} clear");
 }
 
-/// Step by step, so that one tick's depth bounds serve the next: every triangle that the spike enters or comes near,
-/// while it wanders and the tissue ripples, has its contact, as deep as the linear program says, or as far as brute
-/// force does, to twice the tolerance.
+/// Ticks in sequence, so that one tick's depth bounds serve the next: while the spike wanders and the tissue ripples,
+/// every triangle that it enters or comes near has a contact, at the depth of the linear program or the distance of
+/// brute force, to twice the tolerance.
 #[test]
 fn a_wandering_probe_is_found_at_its_depth() {
     let seed = Seed::or(504);
@@ -200,7 +200,7 @@ fn a_wandering_probe_is_found_at_its_depth() {
     );
 }
 
-/// Turned at random, its middle within its own length of a point inside one triangle.
+/// Random orientation, with the tool's middle within its own length of a point inside one triangle.
 fn over_the_sheet(sheet: &MeshData, random: &mut Random) -> Pose {
     let corners = |t: &[u32; 3]| t.map(|v| sheet.positions[v as usize].as_dvec3());
     let [a, b, c] = corners(&sheet.triangles[random.below(sheet.triangles.len())]);
@@ -210,8 +210,8 @@ fn over_the_sheet(sheet: &MeshData, random: &mut Random) -> Pose {
     Pose::new(turn, middle).expect("a rotation")
 }
 
-/// Triangles of a metre and more, some as slim as a hair, at the finest tolerance: each is as deep as the linear program
-/// says to twice the tolerance, or the answer says how much deeper it may be.
+/// Triangles of a metre and more, some as slim as a hair, at the finest tolerance: each is as deep as the linear
+/// program says, to twice the tolerance, or the answer bounds how much deeper it may be.
 #[test]
 fn long_triangles_are_as_deep_as_told_or_flagged() {
     let seed = Seed::or(505);
@@ -268,8 +268,8 @@ fn long_triangles_are_as_deep_as_told_or_flagged() {
     assert!(flagged > 0 && flagged < touched / 2, "{flagged} of {touched} flagged");
 }
 
-/// Just on either side of a subspace's border a contact is as deep to within the distance between, and its
-/// normal turns by no more than from one face of the tool to the next.
+/// On either side of a subspace's border, the depths of a contact differ by no more than the distance between the
+/// poses, and the normals by no more than those of two adjacent faces of the tool.
 #[test]
 fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
     const STEP_M: f64 = 1e-7;
@@ -297,7 +297,7 @@ fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
         };
         let ends = [beside(-1.0), beside(1.0)];
         let [Some(a), Some(b)] = ends else {
-            // Only at the very edge of the margin is there one without the other.
+            // Only at the very edge of the margin may one pose have a contact and the other none.
             let near =
                 ends.iter().flatten().all(|c| c.signed_distance_m > MARGIN_M - 2.0 * tolerance);
             assert!(near, "border {i}: {ends:?} at {p:?}");
@@ -305,7 +305,7 @@ fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
         };
         met_both += 1;
         let jump = (a.signed_distance_m - b.signed_distance_m).abs();
-        // The speck is as wide as ten steps, and its deepest point may be any of it.
+        // The speck is ten steps wide, and any of its points may be the deepest.
         assert!(jump <= 2.0 * STEP_M + 2e-6, "border {i}: depth jumps by {jump} at {p:?}");
         if a.signed_distance_m > -1e-3 {
             let turn = a.normal.angle_between(b.normal);
@@ -316,7 +316,7 @@ fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
     assert!(n_normals > scaled(6_000) / 50, "{n_normals} normals, {met_both} depths compared");
 }
 
-/// Greatest angle between two faces that share so many vertices, radians.
+/// Greatest angle between two faces that share `n_shared` vertices, radians.
 fn sharpest(mesh: &MeshData, n_shared: usize) -> f64 {
     let normal = |t: &[u32; 3]| {
         let [a, b, c] = t.map(|v| mesh.positions[v as usize].as_dvec3());
@@ -331,10 +331,10 @@ fn sharpest(mesh: &MeshData, n_shared: usize) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// A ball rolls over the middle of a large triangle: upright lies between the normals of the faces about
-/// its deepest point, so its normal is no farther from upright than two faces about a corner are apart, and
-/// turns by no more than twice that from one tick to the next; the depth changes by no more than faces are
-/// flatter than the ball.
+/// A ball rolls over the middle of a large triangle. The upright direction lies between the normals of the faces about
+/// the ball's deepest point, so the contact normal is no farther from upright than two faces about a corner are apart,
+/// and turns by no more than twice that from one tick to the next. The depth changes by no more than faces are flatter
+/// than the ball.
 #[test]
 fn normals_turn_smoothly_while_a_ball_rolls() {
     const RADIUS_M: f64 = 3e-3;

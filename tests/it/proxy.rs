@@ -1,4 +1,4 @@
-//! The proxy of a rendered instrument against closed forms and brute force: nothing is passed through, and the force is
+//! The proxy of a rendered instrument against closed forms and brute force: it passes through nothing, and the force is
 //! the spring's.
 
 mod closed_forms;

@@ -1,5 +1,5 @@
-//! Recordings: what a server wrote of a scene is answered by the engine as it was then, to the bit; whatever happens to the
-//! disk costs the recording alone.
+//! Recordings: the engine answers a recorded scene exactly as the server did, to the bit; disk failures cost only the
+//! recording.
 
 mod cost;
 pub mod equal;

@@ -1,27 +1,27 @@
-//! Random tests that can be run again: the seed is printed when one fails.
+//! Repeatable random tests: the seed is printed when one fails.
 
 use std::env;
 
 use palpate::oracle::Random;
 
-/// From this scale on a run is a full one.
+/// Scale from which a run is a full one.
 const FULL: f64 = 20.0;
 
-/// The seed of a test under way; says so when the test fails.
+/// Seed of a running test; printed if the test fails.
 pub struct Seed(u64);
 
 impl Seed {
-    /// `PALPATE_SEED`, or the test's own.
+    /// Returns `PALPATE_SEED`, or the test's own seed.
     pub fn or(own: u64) -> Seed {
         Seed(read("PALPATE_SEED").map_or(own, |s| s as u64))
     }
 
-    /// As it is.
+    /// The seed as a number.
     pub fn number(&self) -> u64 {
         self.0
     }
 
-    /// A generator of its own for each part of a test.
+    /// Returns a separate generator for each part of a test.
     pub fn random(&self, part: u64) -> Random {
         Random::new(self.0 ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
@@ -35,23 +35,23 @@ impl Drop for Seed {
     }
 }
 
-/// So many, times `PALPATE_TEST_SCALE`; at least one.
+/// Returns `n` times `PALPATE_TEST_SCALE`; at least one.
 pub fn scaled(n: usize) -> usize {
     ((n as f64 * read("PALPATE_TEST_SCALE").unwrap_or(1.0)) as usize).max(1)
 }
 
-/// Whether tests run at full length, on a machine that is theirs: then times count.
+/// Returns true if tests run at full length, on a machine of their own: only then do times count.
 pub fn is_full() -> bool {
     read("PALPATE_TEST_SCALE").is_some_and(|scale| scale >= FULL)
 }
 
-/// A figure of a test: printed, and held to its limit when the run is a full one.
+/// Prints a figure of a test, and checks it against its limit in a full run.
 pub fn figure(name: &str, got: f64, limit: f64, unit: &str) {
     println!("{name}: {got:.1} {unit} (limit {limit} {unit})");
     assert!(!is_full() || got <= limit, "{name} is {got} {unit}, expected at most {limit}");
 }
 
-/// A figure that says as much of the machine as of the server: printed beside its target.
+/// Prints a figure that depends on the machine as much as on the server, with its target.
 pub fn against(name: &str, got: f64, target: f64, unit: &str) {
     println!("{name}: {got:.1} {unit} (target {target} {unit})");
 }

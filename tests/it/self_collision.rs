@@ -1,4 +1,4 @@
-//! Tissues that meet themselves and each other between two revisions, against every feature with every other.
+//! Tissues that meet themselves and each other between two revisions, checked against all pairs of features.
 
 mod brute_force;
 mod limits;

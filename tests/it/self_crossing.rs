@@ -1,7 +1,7 @@
-//! A thin organ that is dented so far that its top comes out below: what is inside it, by an oracle of its own.
+//! A thin organ dented so far that its top comes out below, and points inside it, checked by a separate oracle.
 //!
-//! Where the top went through the bottom the organ encloses a pocket inside out. Its winding number there is -1: it is
-//! outside, and told so with a certainty of 0.
+//! At the crossing of top and bottom the organ encloses a pocket that is inside out. Its winding number is -1: the
+//! pocket is outside, and reported so with a certainty of 0.
 
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
@@ -34,23 +34,23 @@ use crate::{
     },
 };
 
-/// Of poses, coordinates and sums of solid angles, metres and turns.
+/// Rounding of poses, coordinates and sums of solid angles, metres and turns.
 const ROUNDING: f64 = 1e-9;
-/// Of coordinates that are sent as f32, metres.
+/// Rounding of coordinates that are sent as f32, metres.
 const SENT_ROUNDING_M: f64 = 1e-7;
-/// Of the needle.
+/// Radius of the needle, metres.
 const RADIUS_M: f64 = 1e-3;
 const HALF_LENGTH_M: f64 = 0.008;
 const MARGIN_M: f64 = 1e-3;
 
-/// 200 mm wide, 16 mm thick.
+/// An ellipsoid 200 mm wide, 16 mm thick.
 fn organ() -> MeshData {
     let mut organ = shapes::sphere(0.1, 10);
     organ.positions.iter_mut().for_each(|p| p.z *= 0.08);
     organ
 }
 
-/// The organ with its top pushed down by up to 60 mm, about 50 mm wide, at a place of it.
+/// The organ with its top pushed down at a point, by up to 60 mm and about 50 mm wide.
 fn dented(rest: &[Vec3], at: Vec3) -> Vec<Vec3> {
     let dent = |p: &Vec3| {
         let away = (*p - at).truncate().length_squared();
@@ -60,7 +60,7 @@ fn dented(rest: &[Vec3], at: Vec3) -> Vec<Vec3> {
     rest.iter().map(dent).collect()
 }
 
-/// What a point is told, by brute force: the signed distance, and whether it is in a pocket.
+/// Expected answer for a point, by brute force: the signed distance, and whether the point is in a pocket.
 fn truth(mesh: &TriangleMesh, p: DVec3) -> (f64, bool) {
     let winding = winding_number(mesh, p);
     let distance = nearest(mesh, p).expect("an organ").distance;
@@ -84,7 +84,7 @@ fn search_all(tissue: &Tissue) {
     while !tissue.search_crossings() {}
 }
 
-/// Points of the organ before and while it crosses itself, found out or not, and after.
+/// Points of the organ before it crosses itself, while it does, with the crossing found or not, and afterwards.
 #[test]
 fn points_are_inside_where_the_organ_winds_around_them() {
     let seed = Seed::or(701);
@@ -128,7 +128,7 @@ fn points_are_inside_where_the_organ_winds_around_them() {
     assert!(!tissue.current().surface.is_by_winding(), "it does not cross itself any more");
 }
 
-/// A needle at poses about the dent: its depth is that of its deepest vertex, or of the organ in it.
+/// A needle at poses about the dent: its depth is that of its deepest vertex, or of the organ in the needle.
 #[test]
 fn a_needle_is_as_deep_as_the_organ_winds_around_it() {
     let seed = Seed::or(702);
@@ -159,7 +159,7 @@ fn a_needle_is_as_deep_as_the_organ_winds_around_it() {
             assert!((got + deepest).abs() <= ROUNDING, "{what}");
             inside += 1;
         } else if deepest > 0.0 || away == 0.0 {
-            // The organ is no deeper in the needle than that is thick.
+            // The organ is no deeper in the needle than the needle is thick.
             assert!(got <= -deepest + ROUNDING && got >= -RADIUS_M - ROUNDING, "{what}");
         } else {
             assert!((got - away).abs() <= ROUNDING, "{what}");
@@ -174,7 +174,7 @@ fn a_needle_is_as_deep_as_the_organ_winds_around_it() {
     assert!(inside > n / 30 && apart > n / 20 && pocketed > 0, "{counts} of {n}");
 }
 
-/// A probe of a tick, inside, outside and in the pocket; a pocket sets the flag.
+/// A tick's probes inside, outside and in the pocket; a pocket sets the flag.
 #[test]
 fn probes_touch_where_the_organ_is() {
     let seed = Seed::or(703);
@@ -215,13 +215,13 @@ fn probe(radius: f64) -> ToolParts {
     ToolParts { name: "probe".to_owned(), links, probes: vec![tip] }
 }
 
-/// An instrument that crosses itself, as it was loaded: its field and its surface tell the same side.
+/// An instrument that crosses itself as loaded: its field and its surface agree on the side.
 #[test]
 fn a_tool_that_crosses_itself_has_one_inside() {
     let seed = Seed::or(704);
     let mut random = seed.random(0);
     let mut data = shapes::sphere(0.01, 8);
-    // A ring that goes on into itself: where its ends overlap the surface winds twice.
+    // A ring bent past a full turn: the surface winds twice in the overlap of its ends.
     let bent = |p: &Vec3| {
         let angle = 450.0f32.to_radians() * (p.z + 0.01) / 0.02;
         let out = 6e-3 + 0.3 * p.x;
@@ -252,7 +252,7 @@ fn a_tool_that_crosses_itself_has_one_inside() {
     assert!(is_crossing && inside > n / 20 && twice > n / 500, "{inside} inside, {twice} twice");
 }
 
-/// The same through a server, right after the deformation and once its writer had time.
+/// Queries a server right after the deformation, and once its writer had time.
 #[tokio::test]
 async fn a_server_tells_what_the_organ_winds_around() {
     let seed = Seed::or(705);

@@ -1,4 +1,4 @@
-//! A real server and a real client over loopback: every RPC, and every way to be refused by it.
+//! A real server and a real client over loopback: every RPC, and all its refusals.
 
 mod access;
 mod browsers;

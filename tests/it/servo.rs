@@ -1,4 +1,4 @@
-//! The servo at the device: its force is the proxy's, and nothing that is given to it can make it hurt a hand.
+//! The servo at the device: its force is the proxy's, and no input can make it hurt a hand.
 
 mod closed_loop;
 mod device;

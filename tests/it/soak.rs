@@ -1,4 +1,4 @@
-//! Everything at once, for as long as asked: what a server keeps does not grow with what it has done.
+//! All kinds of load at once, for as long as asked: a server's resources do not grow with the work that it has done.
 //!
 //! `PALPATE_TEST_SCALE=200 cargo test --release --test it -- --nocapture soak` takes ten minutes.
 
@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// Of a run at scale 1.
+/// Duration of a run at scale 1.
 const RUN: Duration = Duration::from_secs(3);
 const DEFORM_EVERY: Duration = Duration::from_micros(16_667);
 const CUT_EVERY: Duration = Duration::from_millis(100);
@@ -56,7 +56,7 @@ async fn furnished(address: SocketAddr) -> TestServer {
     server
 }
 
-/// One stream for the whole run.
+/// Deforms over one stream for the whole run; returns the number of deformations.
 async fn deform(address: SocketAddr, until: Instant) -> u64 {
     let mut server = TestServer::connect(address).await;
     let rest = ball().positions;
@@ -77,7 +77,7 @@ async fn deform(address: SocketAddr, until: Instant) -> u64 {
     sequence
 }
 
-/// The newest triangle is taken away and put back, as a new one.
+/// Removes the newest triangle and adds it again, as a new one; returns the number of cuts.
 async fn cut(address: SocketAddr, until: Instant) -> u64 {
     let mut server = TestServer::connect(address).await;
     let mesh = ball();
@@ -100,7 +100,8 @@ async fn cut(address: SocketAddr, until: Instant) -> u64 {
     n_cuts
 }
 
-/// Clients that come, go on with a stream that hangs and go, with scenes of their own that come and go too.
+/// Clients that connect, resume a session whose stream is still open, and leave, each with a scene of its own that it
+/// creates and deletes. Returns the number of clients.
 async fn come_and_go(address: SocketAddr, until: Instant) -> u64 {
     let (mut pace, mut n_gone) = (interval(VISIT_EVERY), 0);
     while Instant::now() < until {

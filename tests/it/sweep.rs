@@ -1,4 +1,4 @@
-//! Nothing passes through: what a tool meets between two ticks, and when.
+//! Contacts that a tool meets between two ticks, and their times: nothing passes through.
 
 mod goes_on;
 
@@ -21,7 +21,7 @@ use crate::{
 const OPTIONS: fn() -> TickOptions =
     || TickOptions { contact_margin_m: 1e-4, max_contacts: 1000, ..TickOptions::default() };
 
-/// The loop goes by a pose whose tick is coalesced.
+/// Moves the loop through a pose whose tick is coalesced.
 fn coalesce(bench: &mut Bench, pose: Pose) {
     let poses = bench.at(pose).to_vec();
     bench.session.coalesce(bench.sequence, &poses).expect("good poses");
@@ -35,14 +35,14 @@ fn turned(axis: DVec3, angle: f64, translation: DVec3) -> Pose {
     Pose::new(DQuat::from_axis_angle(axis, angle), translation).expect("a rotation")
 }
 
-/// 20 by 20 mm and 1 mm thick, its upper side in z = 0.
+/// A sheet 20 by 20 mm and 1 mm thick, its upper side in z = 0.
 fn sheet() -> MeshData {
     let mut sheet = shapes::cuboid(DVec3::new(0.02, 0.02, 0.001));
     sheet.positions.iter_mut().for_each(|p| p.z -= 0.0005);
     sheet
 }
 
-/// 0.3 mm long and a fiftieth of a millimetre thick, its tip at the origin, pointing down.
+/// A needle 0.3 mm long and a fiftieth of a millimetre thick, its tip at the origin, pointing down.
 fn needle() -> MeshData {
     let mut needle = shapes::cuboid(DVec3::new(2e-5, 2e-5, 3e-4));
     needle.positions.iter_mut().for_each(|p| p.z += 1.5e-4);
@@ -53,8 +53,8 @@ fn first_met(contacts: &[Contact]) -> Option<f64> {
     contacts.iter().filter_map(|c| c.toi).min_by(f64::total_cmp)
 }
 
-/// At 1 m/s and 500 ticks a second a short needle is above a sheet of 1 mm in one tick and below it in the next;
-/// with the usual margin it is near the sheet, and so in contact, before and after.
+/// A short needle at 1 m/s and 500 ticks a second is above a sheet of 1 mm in one tick and below it in the next; with
+/// the usual margin it is near the sheet, and so in contact, before and after.
 #[test]
 fn a_needle_that_crosses_a_sheet_in_one_tick_is_reported() {
     let above = 4e-4;
@@ -104,7 +104,7 @@ fn a_membrane_crossed_within_the_margin_is_reported() {
     assert!(swept && toi <= truth && truth - toi < 1e-3, "{toi}, in truth {truth}");
 }
 
-/// A jaw closes by 30 degrees past a peg that stands between, while all ticks but the last are dropped.
+/// A jaw closes by 30 degrees past a peg in between, while all ticks but the last are dropped.
 #[test]
 fn a_gripper_that_closes_while_ticks_are_dropped_meets_the_peg() {
     const ANGLE: f64 = 0.5;
@@ -126,7 +126,7 @@ fn a_gripper_that_closes_while_ticks_are_dropped_meets_the_peg() {
         let (end, swept) = bench.tick(closing(1.0));
         assert!(swept);
         let toi = first_met(&end.contacts).expect("the peg was met");
-        // In truth: when the first corner of the peg comes within the jaw's half thickness.
+        // True time: when the first corner of the peg comes within the jaw's half thickness.
         let bottom = peg.positions.iter().map(|p| p.as_dvec3()).map(|p| {
             let (r, angle) = (p.x.hypot(p.z), p.z.atan2(p.x));
             (angle - (1e-4 / r).asin()) / ANGLE
@@ -148,7 +148,7 @@ fn a_path_there_and_back_is_swept_through_what_was_dropped() {
     assert!(swept);
     let toi = first_met(&end.contacts).expect("the sheet was crossed");
     assert!(toi <= 0.25 && toi > 0.249, "{toi}");
-    // What was left behind is no excuse the next time.
+    // Later ticks are swept in full again.
     for z in [-0.002, 0.002, -0.002] {
         let (end, swept) = bench.tick(to(0.0, 0.001, z));
         assert!(swept && first_met(&end.contacts).is_some(), "to {z}: {end:?}");
@@ -165,7 +165,7 @@ fn a_teleport_sweeps_nothing_and_a_rest_is_covered() {
     bench.pose.teleport = false;
     let (end, swept) = bench.tick(to(0.0, 0.001, -0.004));
     assert!(end.contacts.is_empty() && swept, "it stays where it was put");
-    // A dropped teleport starts the path anew.
+    // A dropped teleport restarts the path.
     bench.pose.teleport = true;
     coalesce(&mut bench, to(0.0, 0.001, 0.004));
     bench.pose.teleport = false;
@@ -173,8 +173,8 @@ fn a_teleport_sweeps_nothing_and_a_rest_is_covered() {
     assert!(end.contacts.is_empty() && swept);
 }
 
-/// A tool that turns about a far point ends where it began, but in between it dips into the sheet: by
-/// r (1 - cos(a / 2)), 0.5 mm.
+/// A tool that turns about a far point ends at its start, but in between it dips into the sheet: by r (1 - cos(a / 2)),
+/// 0.5 mm.
 #[test]
 fn a_turn_that_ends_where_it_began_is_swept() {
     let (radius, angle, above) = (0.1, 0.2, 3e-4);
@@ -196,8 +196,8 @@ fn a_turn_that_ends_where_it_began_is_swept() {
     }
 }
 
-/// A tick whose time is over, at once or at any later reading of its clock, leaves the path open unless all of it was
-/// tested; the next one in time makes up for it. Its distance is between its bounds.
+/// A tick that runs out of time, at once or at any later reading of its clock, leaves the path open unless all of it
+/// was tested; the next tick in time makes up for it. The distance is between its bounds.
 #[test]
 fn a_late_tick_loses_no_contact() {
     let (mut n_in_time, mut n_going_on) = (0, 0);
@@ -210,7 +210,7 @@ fn a_late_tick_loses_no_contact() {
         let answer = bench.tick_of(readings, to(0.0, 0.001, -0.002));
         let link = &answer.links[0];
         let swept = answer.flags.swept;
-        // Else the sweep may be done and take a contact for earlier than it was.
+        // Otherwise the sweep may be complete and report a contact too early.
         let in_time = !answer.flags.degraded;
         assert!(!in_time || swept && !link.is_cut_short, "{readings}");
         let met = first_met(&link.contacts);
@@ -236,7 +236,7 @@ fn a_late_tick_loses_no_contact() {
     assert!(n_in_time > 0 && n_going_on > 0, "{n_in_time} in time, {n_going_on} going on");
 }
 
-/// Between two ticks the tissue jumps over the tool and back: where it was between counts.
+/// Tissue jumps over the tool and back between two ticks: its positions in between count.
 #[test]
 fn tissue_that_moves_there_and_back_is_met() {
     let mut bench = Bench::new(sheet(), needle(), OPTIONS());
@@ -252,7 +252,7 @@ fn tissue_that_moves_there_and_back_is_met() {
     assert!(swept && toi <= truth && truth - toi < 1e-3, "{toi}, in truth {truth}");
 }
 
-/// The tissue moves past a tool that rests, all of it or a part of it, in one or several deformations.
+/// The tissue moves past a resting tool, all of it or a part of it, in one or several deformations.
 #[test]
 fn tissue_that_moves_past_a_resting_tool_is_met() {
     for (n_moves, dense) in [(1, true), (1, false), (3, true), (3, false)] {
@@ -273,10 +273,10 @@ fn tissue_that_moves_past_a_resting_tool_is_met() {
         }
         let (end, swept) = bench.tick(to(0.0, 0.001, 0.002));
         let toi = first_met(&end.contacts).expect("the sheet went by");
-        // Stored places are rounded to f32.
+        // Stored positions are rounded to f32.
         let truth = 0.002 / 0.006 + 1e-6;
         assert!(swept && toi <= truth && truth - toi < 1e-3, "{toi}, in truth {truth}");
-        // More deformations than are remembered: the way is as thick as they went far.
+        // More deformations than are remembered: the path is as thick as their travel.
         for i in 0..12 {
             let down = Vec3::NEG_Z * 0.001 * i as f32;
             let positions = rest.iter().map(|p| *p + down).collect();
@@ -287,8 +287,8 @@ fn tissue_that_moves_past_a_resting_tool_is_met() {
     }
 }
 
-/// Every tissue triangle that some instant of the motion finds crossed, and that was not touched before, is
-/// reported, no later than that instant.
+/// Every tissue triangle that some instant of the motion finds crossed, and that was not touched before, is reported,
+/// no later than that instant.
 #[test]
 fn random_motions_against_many_instants() {
     const INSTANTS: usize = 200;
@@ -340,13 +340,13 @@ fn id(contact: &Contact) -> TriangleId {
     contact.on_tissue.triangle
 }
 
-/// As a tick moves a link between two poses.
+/// Pose between two others, as a tick moves a link.
 fn between(a: &Pose, b: &Pose, s: f64) -> Pose {
     let [from, to] = [a, b].map(|p| DQuat::from_mat3(&p.rotation));
     Pose::new(from.slerp(to, s), a.translation.lerp(b.translation, s)).expect("a rotation")
 }
 
-/// Turned at random, its middle so far over a vertex of the tissue.
+/// Random orientation, with the middle `height` over a vertex of the tissue.
 fn near_surface(bench: &Bench, height: f64, random: &mut Random) -> Pose {
     let held = bench.tissue.current();
     let positions = held.surface.mesh().positions();

@@ -1,4 +1,4 @@
-//! A sidecar as Agones has it, by its protocol: it keeps a state and counters, and writes down who asked for what.
+//! A fake Agones sidecar that follows the protocol: it keeps a state and counters, and records who asked for what.
 
 use std::{
     collections::HashMap,
@@ -20,10 +20,10 @@ use super::sdk::{
     game_server::{self, status::CounterStatus},
 };
 
-/// How long anything may take that is waited for.
+/// Longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the server told.
+/// Message from the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     Ready,
@@ -42,7 +42,7 @@ pub struct FakeSidecar {
 }
 
 impl FakeSidecar {
-    /// Of a server that Agones has just scheduled, whose counters start at 0.
+    /// Starts the sidecar of a server that Agones has just scheduled, with counters at 0.
     pub async fn start(counters: &[&str]) -> FakeSidecar {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let counter = |name: &&str| ((*name).to_owned(), CounterStatus { count: 0, capacity: 10 });
@@ -62,22 +62,22 @@ impl FakeSidecar {
         sidecar
     }
 
-    /// All but health, in order.
+    /// Returns all messages but health, in order.
     pub fn heard(&self) -> Vec<Heard> {
         locked(&self.heard).clone()
     }
 
-    /// When it heard that the server is well.
+    /// Returns the times of the server's health messages.
     pub fn beats(&self) -> Vec<Instant> {
         locked(&self.beats).clone()
     }
 
-    /// Agones changes its mind, or a counter.
+    /// Changes the state or a counter, as Agones does.
     pub fn set(&self, change: impl FnOnce(&mut game_server::Status)) {
         self.now.send_modify(change);
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     pub async fn until(&self, what: &str, is_so: impl Fn(&FakeSidecar) -> bool) {
         let began = Instant::now();
         while !is_so(self) {
@@ -126,7 +126,7 @@ impl sdk::sdk_server::Sdk for FakeSidecar {
         _: Request<Empty>,
     ) -> Result<Response<Self::WatchGameServerStream>, Status> {
         let mut now = self.now.subscribe();
-        // As Agones does, it says what there is before anything changes.
+        // The sidecar sends the current status before any change, as Agones does.
         now.mark_changed();
         let (sender, sent) = mpsc::channel(4);
         tokio::spawn(async move {

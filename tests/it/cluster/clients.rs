@@ -1,5 +1,5 @@
-//! The Rust client and servers that share scenes: with several addresses, and behind Envoy, where it and its loop follow a scene
-//! without another way to its server.
+//! The Rust client and servers that share scenes: with several addresses, and behind Envoy, through which alone the
+//! client and its loop follow a scene.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::support::{envoy::program, keeping::Keeping, messages::SCENE, slab::sl
 
 const N_SERVERS: usize = 3;
 
-/// Which of the servers has the scene.
+/// Returns the server, other than `without`, that has the scene.
 async fn owner(theatre: &Theatre, without: &[usize]) -> usize {
     let mut connections = theatre.addresses.connections();
     let until = Instant::now() + SOON;
@@ -40,7 +40,7 @@ async fn tick(haptics: &TrackLoop, height_m: f64) -> std::sync::Arc<TrackRespons
     haptics.tick(&[(1, pose)]).await.expect("it goes on")
 }
 
-/// Waits until it has come back once more, with a session of its own.
+/// Waits until the loop has reconnected `n` times, with a session of its own.
 async fn comes_back(haptics: &TrackLoop, n: u64) -> LoopStatus {
     let until = Instant::now() + SOON;
     while haptics.status().reconnected < n {
@@ -51,7 +51,7 @@ async fn comes_back(haptics: &TrackLoop, n: u64) -> LoopStatus {
     haptics.status()
 }
 
-/// As a caller does it whose call may have been done or not.
+/// Reads the scene until a server answers, as a caller does after a call that may or may not have been done.
 async fn look(client: &mut Client) {
     let until = Instant::now() + 2 * LEASE + SOON;
     while let Err(error) = client.scene(SCENE).await {
@@ -64,7 +64,7 @@ async fn look(client: &mut Client) {
     }
 }
 
-/// One that hangs a triangle on the slab.
+/// A cut that hangs a triangle on the slab.
 fn cut() -> EditTopologyRequest {
     EditTopologyRequest {
         scene_id: SCENE.to_owned(),
@@ -79,11 +79,11 @@ fn cut() -> EditTopologyRequest {
 async fn a_client_asks_another_of_its_addresses_when_one_dies() {
     let theatre = Theatre::open("clients", 2);
     let mut client = slab_and_ball(&ServerAddress::new(&theatre.addresses.text()), SCENE).await;
-    // It knows what another handle finds out.
+    // The client knows what another handle finds out.
     let mut handle = client.clone();
     client.edit_topology(cut()).await.expect("by its owner");
     theatre.servers[0].process.signal("KILL");
-    // It may have been made, so it is not made again by itself.
+    // The cut may have been made, so the client does not retry it by itself.
     let lost = client.edit_topology(cut()).await.expect_err("its owner is gone");
     assert!(matches!(lost, ClientError::Gone { .. }), "{lost:?}");
     look(&mut handle).await;
@@ -103,7 +103,7 @@ async fn a_client_and_its_loop_follow_a_scene_behind_envoy() {
         known(&mut connections.scenes(server.address)).await;
     }
     let mut client = slab_and_ball(&theatre.front(), SCENE).await;
-    // Others come to any server first, and are led to the one.
+    // Other clients reach any server first, and are redirected to the owner.
     let mut others = Vec::new();
     for _ in 0..4 {
         others.push(Client::connect(&theatre.front()).await.expect("Envoy serves"));
@@ -127,7 +127,7 @@ async fn a_client_and_its_loop_follow_a_scene_behind_envoy() {
     deformations.move_some(1, vec![0], vec![-0.1, -0.1, -0.04]).await.expect("it is there");
     assert_eq!(owner(&theatre, &[]).await, to);
 
-    // Back to the one that the client's first calls went to, which dies.
+    // Back to the server of the client's first calls, which then dies.
     let address = theatre.servers[from].address.to_string();
     client.move_scene(SCENE, &address).await.expect("it moves");
     comes_back(&haptics, 2).await;
@@ -141,7 +141,7 @@ async fn a_client_and_its_loop_follow_a_scene_behind_envoy() {
         look(other).await;
     }
     assert_ne!(owner(&theatre, &[from]).await, from);
-    // Calls that change something go on there as well.
+    // Calls that change the scene go on there as well.
     client.remove_tissue(SCENE, 1).await.expect("by its owner");
     client.delete_scene(SCENE).await.expect("by its owner");
 }

@@ -1,5 +1,5 @@
-//! Clients that cut one scene after the other and note all that they are told: each cut leaves a mark, so that what a
-//! server has at the end says which cuts were made.
+//! Clients that cut scenes repeatedly and record every acknowledged cut. Each cut leaves a mark, so that the final
+//! scene of a server shows which cuts were made.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ use tonic::{Code, Status};
 
 use super::theatre::{Addresses, Connections, owner};
 
-/// A server that is stopped answers nothing.
+/// Longest wait for an answer; a stopped server gives none.
 const ANSWER_MAX: Duration = Duration::from_millis(700);
 pub const PAUSE: Duration = Duration::from_millis(15);
 pub const SOON: Duration = Duration::from_secs(120);
@@ -36,18 +36,18 @@ const N_VERTICES: usize = 6;
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
     pub scene: usize,
-    /// That it made.
+    /// Topology revision that the cut made.
     pub revision: u64,
     pub mark: u64,
     pub by: SocketAddr,
     pub at: Instant,
 }
 
-/// All editors of a test, and what they were told.
+/// All editors of a test, and the cuts acknowledged to them.
 pub struct Editors {
     pub addresses: Addresses,
     pub book: Arc<Mutex<Vec<Acknowledged>>>,
-    /// Asked of a server that named the owner.
+    /// Number of calls that a server redirected to the owner.
     pub led: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     tasks: Vec<JoinHandle<()>>,
@@ -58,7 +58,7 @@ pub fn scene_id(n: usize) -> String {
 }
 
 impl Editors {
-    /// One for each scene, which rests for so long after each cut.
+    /// Starts one editor for each scene, which rests for `pause` after each cut.
     pub fn start(
         addresses: &Addresses,
         n_scenes: usize,
@@ -87,13 +87,13 @@ impl Editors {
         editors
     }
 
-    /// The newest cut of each scene.
+    /// Returns the newest cut of each scene.
     pub fn newest(&self) -> BTreeMap<usize, Acknowledged> {
         self.book.lock().iter().map(|cut| (cut.scene, *cut)).collect()
     }
 
-    /// Waits until scenes have been cut after a moment by another server than the one that had them: the time from its
-    /// last cut to the first of the other.
+    /// Waits until another server than `from` has cut each scene after the given time. Returns the times from the last
+    /// cut of `from` to the first cut of the other server.
     pub async fn gaps(&self, scenes: &[usize], after: Instant, from: SocketAddr) -> Vec<Duration> {
         let mut gaps = Vec::new();
         for scene in scenes {
@@ -114,7 +114,7 @@ impl Editors {
         gaps
     }
 
-    /// Ends them, and holds what servers have at last against what they have acknowledged.
+    /// Stops the editors, and compares the final scenes of the servers with the acknowledged cuts.
     pub async fn check(self) -> usize {
         self.stop.store(true, Relaxed);
         let n_scenes = self.tasks.len();
@@ -143,15 +143,15 @@ impl Editors {
     }
 }
 
-/// The mark of cuts that must not be made, and of none that is.
+/// Mark of cuts that must not be made, and of no cut that is made.
 pub const FENCED_M: f32 = -0.5;
 
-/// What a cut leaves: exact in an `f32`, less than a metre in 60,000 cuts.
+/// Returns the mark that a cut leaves: exact in an `f32`, less than a metre in 60,000 cuts.
 pub fn mark(n: u64) -> f32 {
     n as f32 / 65_536.0
 }
 
-/// The x of each vertex that was cut in, as some server has them.
+/// Returns the x of each vertex that cuts added, as one of the servers has it.
 async fn exported(addresses: &Addresses, connections: &mut Connections, scene: usize) -> Vec<f32> {
     let until = Instant::now() + SOON;
     let (mut at, mut n) = (addresses.all()[0], 0);
@@ -179,14 +179,14 @@ async fn exported(addresses: &Addresses, connections: &mut Connections, scene: u
 
 struct Editor {
     scene: usize,
-    /// Where the scene is, as far as it knows.
+    /// Presumed owner of the scene.
     at: SocketAddr,
     addresses: Addresses,
     connections: Connections,
     book: Arc<Mutex<Vec<Acknowledged>>>,
     led: Arc<AtomicU64>,
     random: Random,
-    /// The scene's revision.
+    /// Last known topology revision of the scene.
     known: u64,
     n_marks: u64,
     pause: Duration,
@@ -201,7 +201,7 @@ impl Editor {
     }
 
     async fn cut(&mut self) {
-        // Now and then not where the scene is: whoever is asked must not take it from its owner.
+        // Now and then ask a random server, which must not take the scene from its owner.
         if self.random.below(20) == 0 {
             self.at = self.any();
         }
@@ -226,7 +226,7 @@ impl Editor {
                 self.known = revision;
             }
             Ok(Err(status)) => self.follow(&status).await,
-            // Whether it is made, and when, is not known.
+            // The cut may or may not be made, now or later.
             Err(_) => {
                 self.at = self.any();
                 self.look().await;
@@ -238,7 +238,7 @@ impl Editor {
         match owner(status) {
             Some((address, _)) => {
                 self.led.fetch_add(1, Relaxed);
-                // Whoever is named may be gone, and its lease not over.
+                // The named owner may be gone before its lease ends.
                 let is_there = self.addresses.all().contains(&address);
                 self.at = if is_there { address } else { self.any() };
             }
@@ -254,7 +254,7 @@ impl Editor {
         }
     }
 
-    /// What has become of a cut that was not answered.
+    /// Finds out whether a cut without an answer was made.
     async fn look(&mut self) {
         let request = GetSceneRequest { scene_id: scene_id(self.scene) };
         let mut server = self.connections.scenes(self.at);

@@ -1,4 +1,4 @@
-//! What a hand feels that holds an instrument while its scene moves, or its server is killed or stopped.
+//! Forces on a hand that holds an instrument while its scene moves, or while its server is killed or stopped.
 
 use std::{
     process::Command,
@@ -27,23 +27,23 @@ use crate::{
 
 const DT: Duration = Duration::from_millis(1);
 const SOON: Duration = Duration::from_secs(120);
-/// 500 N/m over 3 mm and the stand-off.
+/// Force of 500 N/m over 3 mm and the stand-off.
 const PRESSED_N: f64 = 500.0 * 0.003_02;
-/// A sample is off by as much as force times time is rounded.
+/// Tolerance for the rounding of force times time in a sample.
 const ROUNDED_N: f64 = 1e-9;
 
-/// What a hand that does not move is given at most, whatever becomes of its scene.
+/// Maximum force on a hand that does not move, whatever happens to its scene.
 const FELT_MAX_N: f64 = 1.02 * PRESSED_N;
-/// Until a press is at rest: a servo's rate and blend take some 100 ms.
+/// Samples until a press is at rest: a servo's rate and blend take some 100 ms.
 const RESTS: usize = 200;
 
-/// A ball of 1 cm in a hand, above a slab whose top is at 0.
+/// A hand with a ball of 1 cm, above a slab whose top is at 0.
 struct Hand {
     haptics: TrackLoop,
     device: Device,
     last: DVec3,
     rate_n_per_s: f64,
-    /// Of samples that were given while the force faded.
+    /// Number of samples given while the force faded.
     n_faded: usize,
 }
 
@@ -55,7 +55,7 @@ impl Hand {
         Hand { haptics, device, last: DVec3::ZERO, rate_n_per_s, n_faded: 0 }
     }
 
-    /// One sample; no force steps by more than its rate allows, and none rises while it fades.
+    /// Takes one sample; no force steps by more than its rate allows, and no force rises while it fades.
     async fn sample(&mut self, height_m: f64) -> f64 {
         let at = DVec3::new(0.02, 0.035, 0.01 + height_m);
         let pose = Pose { translation: at, ..Pose::IDENTITY };
@@ -74,7 +74,7 @@ impl Hand {
         felt.length()
     }
 
-    /// From 1 mm above, then pressed until that is felt.
+    /// Starts 1 mm above the slab and presses until the hand is held and at rest.
     async fn press(&mut self) {
         for step in 0..20 {
             self.sample(0.001 - 2e-4 * f64::from(step)).await;
@@ -86,7 +86,7 @@ impl Hand {
         self.n_faded = 0;
     }
 
-    /// Waits, pressing on, for the force of where the proxy was before anything happened.
+    /// Keeps pressing until the force is that of the proxy's position before any disturbance.
     async fn is_held(&mut self) {
         let until = Instant::now() + SOON;
         while (self.sample(-0.003).await - PRESSED_N).abs() > 0.02 * PRESSED_N {
@@ -94,7 +94,8 @@ impl Hand {
         }
     }
 
-    /// The same of a hand that was at rest before: it is not pushed by more than it was, on the way back either.
+    /// Waits as [`Hand::is_held`], for a hand that was at rest before: its force never exceeds the earlier one, on the
+    /// way back either.
     async fn is_held_again(&mut self) {
         let until = Instant::now() + SOON;
         let mut n_held = 0;
@@ -104,14 +105,14 @@ impl Hand {
         }
     }
 
-    /// One sample of a hand that presses and rests.
+    /// Takes one sample of a hand that presses and rests.
     async fn rests(&mut self) -> f64 {
         let felt = self.sample(-0.003).await;
         assert!(felt <= FELT_MAX_N, "{felt} N of a hand at rest, expected {FELT_MAX_N} N at most");
         felt
     }
 
-    /// Goes on pressing until its loop has come back once more; the time without an answer.
+    /// Keeps pressing until the loop has reconnected once more; returns the time without an answer.
     async fn comes_back(&mut self, reconnected: u64) -> Duration {
         let until = Instant::now() + SOON;
         let mut gap = Duration::ZERO;
@@ -131,7 +132,7 @@ impl Hand {
     }
 }
 
-/// Through the command, as whoever runs servers does it.
+/// Moves the scene with the `scenes move` command, as an operator does.
 fn move_scene(asked: &str, to: &str) {
     let mut command = Command::new(under_test());
     command.args(["scenes", "move", SCENE, "--to", to, "--server", asked]);
@@ -144,7 +145,7 @@ fn move_scene(asked: &str, to: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves() {
     let theatre = Theatre::open("hands", 2);
-    // Of the first alone: it is led to the others.
+    // The client knows only the first server, which redirects it to the others.
     let first = ServerAddress::new(&theatre.servers[0].address.to_string());
     let client = slab_and_ball(&first, SCENE).await;
     let mut hand = Hand::hold(&client).await;
@@ -179,19 +180,19 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves() {
     );
 }
 
-/// A client that knows both finds the scene at the other once the lease is over.
+/// A client that knows both servers finds the scene at the other one after the lease ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hand_feels_a_gap_and_no_step_when_its_server_stops_or_dies() {
     let theatre = Theatre::open("hands-stopped", 2);
     let client = slab_and_ball(&ServerAddress::new(&theatre.addresses.text()), SCENE).await;
     let mut hand = Hand::hold(&client).await;
     hand.press().await;
-    // It was made by the first that answered.
+    // The scene was made by the server that answered first.
     theatre.servers[0].process.signal("STOP");
     let gap = hand.comes_back(1).await;
     println!("stopped: n = 1, no answer for {gap:?}");
     hand.is_held_again().await;
-    // It wakes as one that has lost the scene: nobody goes back to it.
+    // The server resumes without the scene, so no client returns to it.
     theatre.servers[0].process.signal("CONT");
     let until = Instant::now() + 2 * LEASE;
     while Instant::now() < until {
@@ -211,8 +212,8 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_server_stops_or_dies() {
     hand.press().await;
 }
 
-/// The store is out of reach of the hand's own server, which refuses each tick, and then of both for longer than a loop
-/// seeks a server that is gone.
+/// The store is unreachable first for the hand's own server, which refuses each tick, and then for both servers, for
+/// longer than a loop looks for a server that is gone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hand_leaves_a_server_that_alone_has_lost_the_object_store() {
     let Some(keeping) = Keeping::in_bucket("hands-store") else { return };
@@ -224,7 +225,7 @@ async fn a_hand_leaves_a_server_that_alone_has_lost_the_object_store() {
     let client = slab_and_ball(&ServerAddress::new(&theatre.addresses.text()), SCENE).await;
     let mut hand = Hand::hold(&client).await;
     hand.press().await;
-    // It was made by the first that answered.
+    // The scene was made by the server that answered first.
     wires[0].set(WireState::Silent);
     let gap = hand.comes_back(1).await;
     println!("its server alone without the store: n = 1, no answer for {gap:?}");
@@ -240,7 +241,7 @@ async fn a_hand_leaves_a_server_that_alone_has_lost_the_object_store() {
     assert!(hand.haptics.status().age > LEASE, "nobody can be sure of the scene");
 }
 
-/// A store is slow, or a field takes long to build: longer than a loop seeks a server that says nothing.
+/// The store is slow, or a field takes long to build: longer than a loop looks for a server that does not answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_loop_comes_back_for_a_scene_still_taken_in_from_an_object_store() {
     let Some(keeping) = Keeping::in_bucket("hands-taken") else { return };
@@ -255,7 +256,7 @@ async fn a_loop_comes_back_for_a_scene_still_taken_in_from_an_object_store() {
     wire.set(WireState::Silent);
     let start =
         proto::TrackStart { scene_id: SCENE.to_owned(), tool_ids: vec![1], ..Default::default() };
-    // For as long as the lease the dead one is named.
+    // The dead server is named as the owner until its lease ends.
     let reconnect_max = 2 * LEASE;
     let options = palpate::client::LoopOptions { reconnect_max, ..Default::default() };
     let haptics = client.haptics_with(start, options).await.expect("it is not refused");
@@ -266,7 +267,7 @@ async fn a_loop_comes_back_for_a_scene_still_taken_in_from_an_object_store() {
     assert!(n_contacts(&touched) > 0, "it touches the slab's top");
 }
 
-/// The ball is above the slab in the last answer, and below it when its loop is back, at another server.
+/// The ball is above the slab in the last answer, and below it when its loop has reconnected to another server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_instrument_passed_while_its_server_died_is_told_by_the_next() {
     let theatre = Theatre::open("hands-swept", 2);
@@ -278,12 +279,12 @@ async fn what_an_instrument_passed_while_its_server_died_is_told_by_the_next() {
     assert!(n_contacts(&touched) > 0, "it touches the slab's top");
     haptics.tick(&[(1, ball_at(0.03))]).await.expect("an answer");
     theatre.servers[0].process.signal("KILL");
-    // The slab is 4 cm thick: 2 cm below it, where nothing is touched.
+    // The slab is 4 cm thick: the ball is 2 cm below it and touches nothing.
     let mut below = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer of the other");
     let status = haptics.status();
     assert_eq!((status.reconnected, status.sessions_lost), (1, 1), "{status:?}");
-    // Met on the way, at its first touch: 2 cm of 10. On a busy machine the time of a tick may be over before that is
-    // known, and it tells no more than that it was not later; or it takes more ticks than one.
+    // The sweep reports the first touch, at 2 cm of 10. On a busy machine a tick's time may end before the touch is
+    // known, and the tick reports only that the touch was not later; or the sweep takes several ticks.
     let (in_time, until) = (!is_degraded(&below), Instant::now() + SOON);
     let mut first = first_toi(&below);
     while goes_on(&below) {
@@ -292,7 +293,7 @@ async fn what_an_instrument_passed_while_its_server_died_is_told_by_the_next() {
         first = first.min(first_toi(&below));
     }
     assert!(first <= 0.21 && (first >= 0.15 || !in_time), "{first}, in time: {in_time}");
-    // There, and nothing else is on the way.
+    // The ball has arrived, and nothing else is on its path.
     let still = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer");
     assert_eq!(n_contacts(&still), 0, "{still:?}");
 }
@@ -302,17 +303,17 @@ fn ball_at(height_m: f64) -> proto::Pose {
     proto::Pose { position_m: Some(position), orientation: None }
 }
 
-/// Its time was over before all was found.
+/// Returns whether the deadline ended before all contacts were found.
 fn is_degraded(answer: &TrackResponse) -> bool {
     answer.flags & FlagMask::Degraded as u32 != 0
 }
 
-/// The next tick sweeps on.
+/// Returns whether the next tick continues the sweep.
 fn goes_on(answer: &TrackResponse) -> bool {
     answer.unswept_reason() == UnsweptReason::GoingOn
 }
 
-/// Infinity where nothing was met.
+/// Returns the first time of impact, or infinity if nothing was met.
 fn first_toi(answer: &TrackResponse) -> f32 {
     let contacts = answer.links[0].contacts.iter().flat_map(|contacts| &contacts.toi);
     contacts.copied().fold(f32::INFINITY, f32::min)

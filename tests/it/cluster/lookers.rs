@@ -1,5 +1,5 @@
-//! Clients that look at one scene all the time: who serves it, and how long nobody does. A look costs its owner nothing in the
-//! store, so that this is told apart from how fast the store takes cuts.
+//! Clients that read one scene all the time: which server serves it, and how long no server does. A read costs its
+//! owner nothing in the store, so the result is independent of how fast the store takes cuts.
 
 use std::{
     net::SocketAddr,
@@ -19,19 +19,19 @@ use super::{
     theatre::{Addresses, owner},
 };
 
-/// Between an answer and the next look.
+/// Pause between an answer and the next look.
 const PAUSE: Duration = Duration::from_millis(50);
-/// A server that is stopped answers nothing.
+/// Longest wait for an answer; a stopped server gives none.
 const ANSWER_MAX: Duration = Duration::from_millis(700);
 
-/// An answer that came well.
+/// A successful answer.
 #[derive(Clone, Copy)]
 struct Served {
     by: SocketAddr,
     at: Instant,
 }
 
-/// One for each scene.
+/// Lookers, one for each scene.
 pub struct Lookers {
     seen: Vec<Arc<Mutex<Vec<Served>>>>,
     stop: Arc<AtomicBool>,
@@ -51,8 +51,8 @@ impl Lookers {
         lookers
     }
 
-    /// As [`Editors::gaps`](super::editors::Editors::gaps): from the last look that a server answered to the first that
-    /// another did.
+    /// Waits as [`Editors::gaps`](super::editors::Editors::gaps), but measures from the last look that a server
+    /// answered to the first that another server answered.
     pub async fn gaps(&self, scenes: &[usize], after: Instant, from: SocketAddr) -> Vec<Duration> {
         let mut gaps = Vec::new();
         for scene in scenes {
@@ -96,7 +96,7 @@ async fn look(
         let request = GetSceneRequest { scene_id: scene_id(scene) };
         match timeout(ANSWER_MAX, connections.scenes(at).get_scene(request)).await {
             Ok(Ok(_)) => seen.lock().push(Served { by: at, at: Instant::now() }),
-            // Whoever is named may be gone, and its lease not over.
+            // The named owner may be gone before its lease ends.
             Ok(Err(status)) => {
                 let named = owner(&status).map(|(address, _)| address);
                 at = named.filter(|named| addresses.all().contains(named)).unwrap_or_else(&mut any);

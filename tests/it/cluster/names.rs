@@ -1,4 +1,4 @@
-//! Open by name: who answers for a scene, and what is refused.
+//! Scenes opened by name: which server answers for a scene, and which calls are refused.
 
 use palpate::proto::{
     CreateSceneRequest, DeleteSceneRequest, GetSceneRequest, ListScenesRequest, MoveSceneRequest,
@@ -55,7 +55,7 @@ async fn a_scene_is_one_server_s_and_others_name_it() {
     let list = there.scenes.list_scenes(ListScenesRequest {}).await.expect("a list");
     assert_eq!(list.into_inner().scenes.len(), 0, "those that it serves");
 
-    // To another, and back.
+    // Moved to another server, and back.
     let nowhere = shift(&mut here, SCENE, "127.0.0.1:1").await;
     assert_refused(nowhere, Code::InvalidArgument, "to_address", "no server");
     assert_eq!(shift(&mut here, SCENE, &a.to_string()).await.expect("it is there"), 1);
@@ -65,7 +65,7 @@ async fn a_scene_is_one_server_s_and_others_name_it() {
     assert_eq!(shift(&mut there, SCENE, &a.to_string()).await.expect("it moves"), 3);
     assert_eq!(here.seen().await, seen, "the same scene");
 
-    // Deleted by one, made by the other; a name that is free again.
+    // Deleted by one server, made by the other: a name that is free again.
     let delete = DeleteSceneRequest { scene_id: SCENE.to_owned() };
     here.scenes.delete_scene(delete).await.expect("it is its own");
     let gone = ask(&mut there, SCENE).await;
@@ -74,7 +74,7 @@ async fn a_scene_is_one_server_s_and_others_name_it() {
     assert_eq!(made.tissues.len(), 0);
     assert_eq!(owner(&ask(&mut here, SCENE).await.expect_err("elsewhere")), Some((b, 5)));
 
-    // One that ends in good order leaves its scenes to whoever is asked, without waiting for a lease.
+    // A server that shuts down cleanly leaves its scenes to any server that is asked, without a wait for a lease.
     there.furnish().await;
     let seen = there.seen().await;
     theatre.restart(1).await;
@@ -103,7 +103,7 @@ async fn a_folder_that_was_not_shared_can_be_and_the_other_way_round() {
             }
             Some(before) => assert_eq!(&server.seen().await, before),
         }
-        // One of the other kind has no place beside it.
+        // A server of the other kind cannot run on the folder at the same time.
         let others = if variables.is_empty() { &shared[..] } else { &[] };
         let mut other = Process::serve_keeping(&folder.0, &[], others);
         assert!(other.errors().contains("in use by another server"));

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// As many as servers.
+/// Number of servers that share the scenes.
 const N_SERVERS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,7 +32,8 @@ async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners() {
     disturb(Theatre::open("owners", N_SERVERS), scaled(12), PAUSE).await;
 }
 
-/// The same without a common folder. Fewer scenes, as the stand-in answers one request after the other.
+/// As [`no_acknowledged_edit_is_lost_and_no_scene_has_two_owners`], but without a common folder. Fewer scenes, as the
+/// stand-in answers one request after the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_in_an_object_store() {
     let Some(bucket) = Keeping::in_bucket("owners-s3") else { return };
@@ -40,19 +41,19 @@ async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_in_an_object_s
     disturb(Theatre::of(bucket, N_SERVERS), n_scenes, pause_of_bucket(n_scenes)).await;
 }
 
-/// All of it at once: Envoy is the only way to the servers, which have no common folder where there is an object store.
+/// Envoy is the only way to the servers, which have no common folder if there is an object store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_behind_envoy() {
     let Some(program) = program() else { return };
     let keeping =
         Keeping::in_bucket("owners-envoy").unwrap_or_else(|| Keeping::in_folder("owners-envoy"));
-    // One for the killed, and one for each that is restarted.
+    // Addresses for the replacement of the killed server, and for each server that is restarted.
     let theatre = Theatre::behind_envoy(&program, keeping, N_SERVERS, 1 + N_SERVERS);
     let n_scenes = scaled(6);
     disturb(theatre, n_scenes, pause_of_bucket(n_scenes)).await;
 }
 
-/// The stand-in has time for some ten cuts a second beside the servers' signs of life.
+/// Pause after each cut: the stand-in has time for some ten cuts a second beside the servers' lease heartbeats.
 fn pause_of_bucket(n_scenes: usize) -> Duration {
     PAUSE + Duration::from_millis(70) * n_scenes.saturating_sub(6) as u32
 }
@@ -71,7 +72,7 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize, pause: Duration) {
     let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
     editors.gaps(&(0..n_scenes).collect::<Vec<_>>(), Instant::now(), nobody).await;
 
-    // Moves, one after the other.
+    // Move the scenes, one after the other.
     let (mut moved, mut served) = (Vec::new(), Vec::new());
     for n in 0..n_scenes {
         let from = editors.newest()[&n].by;
@@ -92,7 +93,7 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize, pause: Duration) {
     print("moved: cuts", moved);
     print("moved: looks", served);
 
-    // Killed: its scenes are taken when its leases are over.
+    // Kill a server: its scenes are taken when its leases end.
     let from = theatre.servers[0].address;
     let killed = owned(&editors, from);
     theatre.servers[0].process.signal("KILL");
@@ -101,7 +102,7 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize, pause: Duration) {
     print("killed: cuts", editors.gaps(&killed, at, from).await);
     print("killed: looks", lookers.gaps(&killed, at, from).await);
 
-    // Stopped for longer than its leases: it wakes and is not the owner any more.
+    // Stop a server for longer than its leases: when it resumes, it is no longer the owner.
     let from = theatre.servers[1].address;
     let stopped = owned(&editors, from);
     let sleeper = connections.scenes(from);
@@ -118,7 +119,7 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize, pause: Duration) {
     }
     let held = held.acknowledged(woken).await;
 
-    // Restarted, one after the other.
+    // Restart the servers, one after the other.
     let (mut restarted, mut served) = (Vec::new(), Vec::new());
     for n in 0..N_SERVERS {
         let from = theatre.servers[n].address;
@@ -131,20 +132,20 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize, pause: Duration) {
     print("restarted: looks", served);
     lookers.end().await;
     let led = editors.led.load(std::sync::atomic::Ordering::Relaxed);
-    // Late: until here the book says who has which scene.
+    // Added only here: until now the book says which server has which scene.
     editors.book.lock().extend(held);
     let n_cuts = editors.check().await;
     println!("{n_cuts} cuts of {n_scenes} scenes acknowledged, {led} calls led to the owner");
     assert!(n_cuts > 20 * n_scenes, "{n_cuts} are too few");
 }
 
-/// Scenes whose newest cut a server has acknowledged.
+/// Returns the scenes whose newest acknowledged cut is from `server`.
 pub fn owned(editors: &Editors, server: SocketAddr) -> Vec<usize> {
     let newest = editors.newest();
     newest.iter().filter(|(_, cut)| cut.by == server).map(|(n, _)| *n).collect()
 }
 
-/// Waits until a server answers: Envoy finds out within a second that it is there.
+/// Waits until a server answers: Envoy notices a started server within a second.
 pub async fn known(scenes: &mut Scenes) {
     let until = Instant::now() + SOON;
     while let Err(status) = scenes.list_scenes(ListScenesRequest {}).await {

@@ -1,4 +1,4 @@
-//! How long a server takes for a scene that another has given up, printed.
+//! Time that a server needs for a scene that another has given up, printed.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::{
     support::{messages::SCENE, slab::slab_and_ball},
 };
 
-/// Of a whole organ.
+/// Triangles of a whole organ.
 const N_TRIANGLES: u32 = 70_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! Random schedules: servers stop and go on, admins take scenes from whoever has them, and clocks run unequally.
+//! Random schedules: servers stop and go on, admins take scenes from any owner, and clocks run unequally.
 //!
 //! `PALPATE_TEST_SCALE=25 cargo test --test it -- --nocapture cluster::schedules` makes 200 of them.
 
@@ -20,13 +20,13 @@ use crate::{
     support::server::TestServer,
 };
 
-/// Of the servers' clocks: nearly as unequal as the margin of a lease allows.
+/// Rates of the servers' clocks: nearly as unequal as the margin of a lease allows.
 const RATES: [&str; 3] = ["0.94", "1", "1.06"];
-/// As short as a busy machine lets servers renew it now and then.
+/// Shortest lease that servers on a busy machine can still renew now and then.
 const LEASE: &str = "1s";
-/// Schedules of one round: the same stops, and take-overs of its own, for each scene.
+/// Schedules of one round: each scene has the same stops, and take-overs of its own.
 const N_SCENES: usize = 8;
-/// Of one round.
+/// Take-overs of one round.
 const N_EVENTS: usize = 24;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -58,7 +58,7 @@ async fn disturb(seed: &Seed, round: u64) -> usize {
     let (n_taken, n_stopped) = events(&theatre, &mut random).await;
     let (all, nobody) = ((0..N_SCENES).collect::<Vec<_>>(), SocketAddr::from(([0, 0, 0, 0], 0)));
     editors.gaps(&all, Instant::now(), nobody).await;
-    // What is on the disk, and not what is in somebody's memory.
+    // Restarted servers have what is on the disk, and nothing that was only in memory.
     for n in 0..RATES.len() {
         theatre.restart(n).await;
     }
@@ -68,7 +68,7 @@ async fn disturb(seed: &Seed, round: u64) -> usize {
     n_cuts
 }
 
-/// Take-overs by random servers, half of which are stopped a moment later; each goes on when its time is over.
+/// Lets random servers take scenes over and stops half of these servers a moment later; each resumes after its stop.
 async fn events(theatre: &Theatre, random: &mut Random) -> (usize, usize) {
     let ms = |random: &mut Random, from: usize, to: usize| {
         Duration::from_millis((from + random.below(to - from)) as u64)
@@ -88,7 +88,7 @@ async fn events(theatre: &Theatre, random: &mut Random) -> (usize, usize) {
             let by = random.below(RATES.len());
             let (id, to) = (scene_id(random.below(N_SCENES)), theatre.servers[by].address);
             if goes_on[by].is_none() {
-                // Whatever comes of it: the server may stop before it answers.
+                // Any outcome is allowed: the server may stop before it answers.
                 tokio::spawn(async move {
                     TestServer::connect(to).await.scenes.move_scene(taking(&id, to)).await
                 });

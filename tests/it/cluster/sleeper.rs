@@ -1,4 +1,4 @@
-//! A server that is stopped for longer than its leases: what was sent to it before, and what it says when it wakes.
+//! A server that is stopped for longer than its leases: calls sent to it before, and its answers when it resumes.
 
 use std::{
     collections::BTreeMap,
@@ -20,27 +20,27 @@ use crate::support::{
     messages::{sparse, tissue_head, tissue_header, tissue_piece},
 };
 
-/// Marks of cuts that were held are these and those above.
+/// Smallest mark of held cuts.
 const FIRST_MARK: u64 = 40_000;
-/// Of each scene, and the time between two: some are done before the server stops, some are in its hands then, and some
-/// are still to be read.
+/// Held cuts of each scene, and the time between two: some are done before the server stops, some are in progress then,
+/// and some are still to be read.
 const N_HELD: usize = 12;
 const APART: Duration = Duration::from_millis(2);
 
-/// Cuts of scenes, sent to one server, whose answers are waited for however late they are.
+/// Cuts of scenes, sent to one server, whose answers are awaited however late they are.
 pub struct HeldCuts {
     calls: Vec<JoinHandle<Option<Acknowledged>>>,
 }
 
 impl HeldCuts {
-    /// Begins to send them.
+    /// Begins to send the cuts.
     pub fn send(to: &Scenes, by: SocketAddr, scenes: &[usize]) -> HeldCuts {
         let calls = scenes.iter().flat_map(|scene| (0..N_HELD).map(move |n| (*scene, n)));
         let held = calls.map(|(scene, n)| tokio::spawn(held(to.clone(), by, scene, n)));
         HeldCuts { calls: held.collect() }
     }
 
-    /// All that were acknowledged, and how many of them after a moment.
+    /// Returns all acknowledged cuts, and prints how many were acknowledged after `after`.
     pub async fn acknowledged(self, after: Instant) -> Vec<Acknowledged> {
         let n_calls = self.calls.len();
         let mut made = Vec::new();
@@ -69,7 +69,7 @@ async fn held(mut to: Scenes, by: SocketAddr, scene: usize, n: usize) -> Option<
     }
 }
 
-/// One that fits whatever has been cut before.
+/// A cut that fits the scene after any other cuts.
 pub fn cut(scene: usize, x_m: f32) -> EditTopologyRequest {
     EditTopologyRequest {
         scene_id: scene_id(scene),
@@ -80,7 +80,7 @@ pub fn cut(scene: usize, x_m: f32) -> EditTopologyRequest {
     }
 }
 
-/// What changes a scene.
+/// A call that changes a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Cut,
@@ -114,7 +114,7 @@ async fn ask(to: &mut Scenes, scene: usize, change: Change) -> Result<(), Status
     }
 }
 
-/// A server that slept past its lease refuses whatever would change what it had: nobody else is asked to be sure of that.
+/// Checks that a server that slept past its lease refuses every change to its former scenes; no other server is asked.
 pub async fn fenced(mut sleeper: Scenes, scene: usize, own: SocketAddr) {
     let mut named = BTreeMap::new();
     for _ in 0..1_000 {

@@ -1,5 +1,5 @@
-//! A server that is stopped between its claim of a scene and its first look at the files, and goes on when the owner before
-//! has claimed the scene back.
+//! A server that is stopped between its claim of a scene and its first read of the files, and resumes when the previous
+//! owner has claimed the scene back.
 
 use std::{ops::Range, time::Instant};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::support::server::TestServer;
 
-/// Makes each of these cuts once, whoever has the scene when it is asked for.
+/// Makes each of these cuts once, after retries if the scene has no owner or another one.
 async fn made(scenes: &mut Scenes, cuts: Range<u64>) {
     let until = Instant::now() + SOON;
     for n in cuts {
@@ -39,7 +39,7 @@ async fn a_taker_that_was_stopped_changes_nothing_of_what_the_next_owner_acknowl
     let request = taking(&id, taker);
     let mut admin = theatre.connect(1).await;
     let taken = tokio::spawn(async move { admin.scenes.move_scene(request).await });
-    // Its claim is there, and it waits until the first owner's lease is over.
+    // The claim is there, and the server waits until the first owner's lease ends.
     let claim = theatre.keeping.path().join("leases/scenes").join(&id).join("2");
     let until = Instant::now() + SOON;
     while !claim.exists() {
@@ -53,7 +53,7 @@ async fn a_taker_that_was_stopped_changes_nothing_of_what_the_next_owner_acknowl
     assert_eq!(owner(&refused), Some((first, 3)), "{refused:?}");
     made(&mut scenes, 20..45).await;
 
-    // Both end in good order, each with another in its place.
+    // Both servers shut down cleanly, each replaced by another.
     theatre.restart(0).await;
     theatre.restart(1).await;
     let mut next: TestServer = theatre.connect(0).await;

@@ -1,4 +1,4 @@
-//! An admin takes scenes over from an owner that hangs: before its lease is over, and with edits under way.
+//! Take-overs by an admin from an owner that hangs: before its lease ends, and with edits under way.
 
 use std::{
     net::SocketAddr,
@@ -35,7 +35,7 @@ pub fn taking(scene_id: &str, to: SocketAddr) -> MoveSceneRequest {
     MoveSceneRequest { scene_id, to_address: to.to_string(), take_over: true }
 }
 
-/// Through the command, as an admin does it. The server that it would ask otherwise is none.
+/// Runs the take-over command, as an admin does. No server listens at the address of `--server`.
 fn take_over(id: String, to: SocketAddr) -> Output {
     let mut command = Command::new(under_test());
     let to = to.to_string();
@@ -43,11 +43,11 @@ fn take_over(id: String, to: SocketAddr) -> Output {
     command.env("RUST_LOG", "off").output().expect("it was built")
 }
 
-/// A live view of a server that was stopped past its lease ends. `seen_ns`: of a frame before, by the server's clock.
+/// Checks that a live view of a server that was stopped past its lease ends. `seen_ns`: an earlier frame's server time.
 async fn shows_nothing_more(viewer: &mut Viewer, seen_ns: u64) {
     let status = loop {
         match viewer.frame().await {
-            // From before it was stopped, and read only now.
+            // A frame from before the server was stopped, read only now.
             Ok(frame) => assert!(frame.server_time_ns < seen_ns + LEASE.as_nanos() as u64),
             Err(status) => break status,
         }
@@ -70,7 +70,7 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
     let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
     editors.gaps(&all, Instant::now(), nobody).await;
 
-    // From one that is as well as can be: it renews its leases all the time.
+    // Taken from a healthy server, which renews its leases all the time.
     let (worked, hung) = all.split_at(n_scenes / 2);
     let at = Instant::now();
     let asked = worked.iter().map(|n| {
@@ -90,7 +90,7 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
         assert_eq!(owner(&status), Some((to, 2)), "{status:?}");
     }
 
-    // From one that does nothing any more, and knows nothing when it goes on.
+    // Taken from a server that hangs, and does not know of the take-over when it resumes.
     assert_eq!(owned(&editors, from), hung);
     let sleeper = connections.scenes(from);
     let watched = all_of(&scene_id(hung[0]));

@@ -1,4 +1,4 @@
-//! Servers that share a folder or a bucket, as one test has them, with or without Envoy in front.
+//! Servers of one test that share a folder or a bucket, with or without Envoy in front.
 
 use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -21,43 +21,43 @@ use crate::support::{
     server::{TestServer, free_address},
 };
 
-/// Short, so that a test has not to wait for long, and longer than a busy machine keeps a process from its sign of life.
+/// Lease duration: short, so that tests do not wait for long, but longer than a busy machine delays a lease heartbeat.
 pub const LEASE: Duration = Duration::from_secs(3);
 const SHARED: [(&str, &str); 3] = [
     ("PALPATE_CLUSTER_SHARED", "true"),
     ("PALPATE_CLUSTER_LEASE", "3s"),
-    // Snapshots among the rest.
+    // Snapshots are taken during the test as well.
     ("PALPATE_STORE_SNAPSHOT_INTERVAL", "1s"),
 ];
 
-/// A folder or a bucket, and its servers.
+/// A shared folder or bucket, and its servers.
 pub struct Theatre {
     pub keeping: Keeping,
     pub servers: Vec<SharedServer>,
-    /// Of all servers now, for those who look for an owner.
+    /// Addresses of all current servers, for clients that look for an owner.
     pub addresses: Addresses,
-    /// What servers are started with.
+    /// Environment variables of all servers.
     variables: Vec<(&'static str, String)>,
-    /// Behind Envoy, which has to know them: where servers are that are still to come, the next one last.
+    /// Addresses of servers still to be started, the next one last; used behind Envoy, which must know them in advance.
     places: Vec<SocketAddr>,
     envoy: Option<(Envoy, Folder)>,
 }
 
-/// One of them.
+/// A server process and its address.
 pub struct SharedServer {
     pub process: Process,
     pub address: SocketAddr,
 }
 
-/// Where servers are, shared with clients.
+/// Addresses of the servers, shared with clients.
 #[derive(Clone, Default)]
 pub struct Addresses {
     all: Arc<Mutex<Vec<SocketAddr>>>,
-    /// The only way there.
+    /// Envoy, if clients reach the servers only through it.
     front: Option<Front>,
 }
 
-/// Envoy, as clients need it.
+/// Address and certificate authority of Envoy, as clients need them.
 #[derive(Clone)]
 struct Front {
     address: SocketAddr,
@@ -73,7 +73,7 @@ impl Addresses {
         Connections { front: self.front.clone(), open: HashMap::new() }
     }
 
-    /// As a client is given them.
+    /// Returns the addresses in the format that clients take.
     pub fn text(&self) -> String {
         let all: Vec<String> = self.all().iter().map(SocketAddr::to_string).collect();
         all.join(",")
@@ -92,7 +92,7 @@ impl Theatre {
         theatre.with_servers(n)
     }
 
-    /// All servers behind Envoy: the `n` first ones and `later` ones.
+    /// Starts the first `n` servers behind Envoy, which also knows the addresses of `later` servers to come.
     pub fn behind_envoy(program: &Path, keeping: Keeping, n: usize, later: usize) -> Theatre {
         let (folder, authority) = (Folder::new("cluster-envoy"), Authority::new());
         let variables = certified(&folder, &authority);
@@ -110,7 +110,7 @@ impl Theatre {
         self
     }
 
-    /// One more server, which has these variables too.
+    /// Starts one more server, which has these variables too.
     pub fn join(&mut self, variables: &[(&'static str, String)]) {
         let of_all = self.variables.len();
         self.variables.extend_from_slice(variables);
@@ -131,13 +131,13 @@ impl Theatre {
         SharedServer { process, address }
     }
 
-    /// Another process in the place of one that has ended.
+    /// Starts another process in place of a server that has ended.
     pub fn replace(&mut self, n: usize) {
         self.servers[n] = self.start();
         self.tell();
     }
 
-    /// Ends a server in good order, with another beside it that takes its place.
+    /// Shuts a server down cleanly after it has started another in its place.
     pub async fn restart(&mut self, n: usize) {
         let next = self.start();
         let SharedServer { process, .. } = std::mem::replace(&mut self.servers[n], next);
@@ -147,7 +147,7 @@ impl Theatre {
         assert!(ended.success(), "{ended:?}");
     }
 
-    /// As a client behind Envoy is given it.
+    /// Returns the address of Envoy, as a client is given it.
     pub fn front(&self) -> ServerAddress {
         let (envoy, folder) = self.envoy.as_ref().expect("behind Envoy");
         let address = ServerAddress::new(&format!("https://localhost:{}", envoy.front.port()));
@@ -163,16 +163,16 @@ impl Theatre {
     }
 }
 
-/// Connections to servers, none of which is tried before it is used.
+/// Connections to servers, none of which is opened before its first use.
 pub struct Connections {
     front: Option<Front>,
     open: HashMap<SocketAddr, Channel>,
 }
 
-/// Calls that go to one server.
+/// Client whose calls go to one server.
 pub type Scenes = SceneServiceClient<InterceptedService<Channel, ToHost>>;
 
-/// Says to whom a call goes, where Envoy has to know it.
+/// Adds the server that a call goes to, if Envoy has to know it.
 #[derive(Clone)]
 pub struct ToHost(Option<MetadataValue<Ascii>>);
 
@@ -204,7 +204,7 @@ fn connect(front: Option<&Front>, to: SocketAddr) -> Channel {
     endpoint.connect_timeout(LEASE).connect_lazy()
 }
 
-/// The owner that a refusal names, and its epoch.
+/// Returns the owner that a refusal names, and its epoch.
 pub fn owner(status: &Status) -> Option<(SocketAddr, u64)> {
     let info = status.get_details_error_info()?;
     assert_eq!(info.reason, "SCENE_OWNED_ELSEWHERE");

@@ -1,4 +1,4 @@
-//! Whole surfaces: pairs from the tree, features by owners, against every feature with every other.
+//! Whole surfaces: pairs from the tree and features by owners, against every feature with every other.
 
 use std::collections::BTreeMap;
 
@@ -32,12 +32,12 @@ fn sorted(v: [u32; 3]) -> Vec<u32> {
     v
 }
 
-/// In an order that does not depend on which triangle came first.
+/// Orders two features independently of which triangle came first.
 fn unordered(a: Vec<u32>, b: Vec<u32>) -> Features {
     if (a.len(), &a) <= (b.len(), &b) { (a, b) } else { (b, a) }
 }
 
-/// The times of all contacts of a surface with itself, by its pairs.
+/// Returns the times of all contacts of a surface with itself, by its pairs.
 fn by_tree(surface: &Deforming, front: &mut Front, thickness: f64) -> Contacts {
     let mut contacts = Contacts::new();
     front.step(Trees::Itself(&surface.tree), |s, t| {
@@ -61,8 +61,8 @@ fn by_tree(surface: &Deforming, front: &mut Front, thickness: f64) -> Contacts {
     contacts
 }
 
-/// The times of contact of two edges, given each way round and each first. Rounding may see a contact in one that
-/// another proves to be none.
+/// Returns the times of contact of two edges, with each edge in both directions and either edge first. Rounding may
+/// give a contact in one order that another proves to be none.
 fn every_way([a, b]: [[[DVec3; 2]; 2]; 2], thickness: f64) -> Vec<Option<f64>> {
     let turned = |e: [[DVec3; 2]; 2]| e.map(|[p, q]| [q, p]);
     let mut times = Vec::new();
@@ -118,7 +118,7 @@ fn by_brute_force(surface: &Deforming, thickness: f64) -> BTreeMap<Features, Vec
     contacts
 }
 
-/// Every contact that is one whichever way it is tested is found, at one of the times so found, and no other.
+/// Checks that the tree finds every contact that all orders give, at one of their times, and no other contact.
 fn assert_same(surface: &Deforming, front: &mut Front, thickness: f64) -> usize {
     let found = by_tree(surface, front, thickness);
     let expected = by_brute_force(surface, thickness);
@@ -178,7 +178,7 @@ fn a_crumpled_sheet_meets_itself() {
             surface.cut(&mut random, 3);
         }
         met += assert_same(&surface, &mut front, 0.0);
-        // The boxes hold what touches; for a thickness they are made larger by half of it each.
+        // The boxes contain everything that touches; for a thickness each box is grown by half of it.
         near += near_contacts(&surface, &mut thick_front, &mut random);
     }
     println!("sheet contacts={met} near={near}");
@@ -198,7 +198,7 @@ fn near_contacts(surface: &Deforming, front: &mut Front, random: &mut Random) ->
     assert_same(&copy, front, thickness)
 }
 
-/// Two sheets fall through each other: the first time of every triangle, against all pairs.
+/// Two sheets pass through each other: the first time of contact of every triangle, against all pairs.
 #[test]
 fn every_triangles_own_time_of_contact() {
     let data = shapes::sheet(9, 9, 0.01);

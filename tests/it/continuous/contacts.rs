@@ -18,7 +18,7 @@ struct Contact {
 }
 
 impl Contact {
-    /// Whether a time is not after the contact; exactly.
+    /// Returns whether a time is not after the contact; exactly.
     fn is_not_before(&self, toi: f64) -> bool {
         const ONE: i128 = 1 << 80;
         let scaled = (toi * ONE as f64).ceil() as i128;
@@ -31,7 +31,7 @@ fn lattice(random: &mut Random, reach: i64) -> I64Vec3 {
     I64Vec3::new(along(), along(), along())
 }
 
-/// Weights in eighths that sum to one; often some are zero.
+/// Returns weights in eighths that sum to one; often some are zero.
 fn weights(random: &mut Random) -> [i64; 3] {
     let (a, b) = (random.below(9) as i64, random.below(9) as i64);
     let mut w = match random.below(3) {
@@ -43,7 +43,7 @@ fn weights(random: &mut Random) -> [i64; 3] {
     w
 }
 
-/// Where the four points are at the time of contact.
+/// Returns the positions of the four points at the time of contact.
 fn touching(random: &mut Random, kind: QueryKind, reach: i64) -> [I64Vec3; 4] {
     let mut corner = || lattice(random, reach) * 8;
     match kind {
@@ -84,7 +84,7 @@ fn contact(random: &mut Random) -> Contact {
         t1[k] = t0[k] + moved;
     }
     if flat {
-        // All in one plane all along.
+        // All points stay in one plane.
         for p in t0.iter_mut().chain(&mut t1) {
             p.z = p.x - p.y;
         }
@@ -94,13 +94,13 @@ fn contact(random: &mut Random) -> Contact {
     Contact { case: Case { kind, t0: points(t0), t1: points(t1) }, numerator, denominator }
 }
 
-/// Contacts may be reported early where a face without area, or all in one plane, is grazed: at most this far
+/// Contacts may be reported early if a face without area, or a case all in one plane, is grazed: at most this far
 /// apart, as a share of the extent, and in less than one of 500 (of cases that are mostly degenerate).
 const EARLY_GAP_MAX: f64 = 1e-4;
-/// What counts as early, above what the distance by other formulas is good for.
+/// Gap above which a contact counts as early, larger than the error of the distance by other formulas.
 const ON_TIME_GAP: f64 = 1e-7;
 
-/// 10^5 contacts; 10^6 with `PALPATE_TEST_SCALE=10`.
+/// Tests 10^5 contacts; 10^6 with `PALPATE_TEST_SCALE=10`.
 #[test]
 fn no_constructed_contact_is_culled_or_found_late() {
     let seed = Seed::or(100);
@@ -154,7 +154,7 @@ fn what_stays_in_one_plane_and_what_stays_parallel() {
     );
     let toi = slides.judge(0.0).toi().expect("it slides in");
     assert!(toi <= 0.75 && toi > 0.75 - 1e-9, "{toi}");
-    // Parallel edges approach face to face, and past each other's ends.
+    // Parallel edges approach side by side, and past each other's ends.
     let meet = |x: f64| {
         let t1 = [p(0.0, 0.0), p(1.0, 0.0), p(x, 0.0), p(x + 1.0, 0.0)];
         let t0 = [t1[0], t1[1], t1[2] + p(0.0, 4.0), t1[3] + p(0.0, 4.0)];
@@ -162,7 +162,7 @@ fn what_stays_in_one_plane_and_what_stays_parallel() {
     };
     assert!(meet(0.5).is_some_and(|toi| toi <= 1.0 && toi > 1.0 - 1e-9));
     assert!(meet(1.0).is_some() && meet(1.25).is_none());
-    // In one line all along.
+    // The edges stay in one line.
     let along = |x: f64| [p(0.0, 0.0), p(1.0, 1.0), p(x, x), p(x + 1.0, x + 1.0)];
     let in_line = case(QueryKind::EdgeEdge, along(3.0), along(0.5)).judge(0.0).toi();
     assert!(in_line.is_some_and(|toi| toi <= 0.8 && toi > 0.8 - 1e-9), "{in_line:?}");

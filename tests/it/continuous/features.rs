@@ -1,4 +1,4 @@
-//! Two features at one instant, by other formulas than the engine has.
+//! Distance of two features at one instant, by other formulas than the engine's.
 
 use glam::DVec3;
 use palpate::{
@@ -31,8 +31,8 @@ impl Case {
         }
     }
 
-    /// Distance of the two features at a time of the step; of edges as that of the origin from the
-    /// parallelogram of their differences. Right to 3e-8 of the longest edge at worst.
+    /// Distance of the two features at a time of the step; for edges, that of the origin from the parallelogram of
+    /// their differences. Accurate to 3e-8 of the longest edge at worst.
     pub fn distance(&self, t: f64) -> f64 {
         let [p, q, r, s] = std::array::from_fn(|k| self.t0[k].lerp(self.t1[k], t));
         let away = |p: DVec3, triangle: [DVec3; 3]| p.distance(closest_on_triangle(p, &triangle));

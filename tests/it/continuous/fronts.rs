@@ -1,4 +1,4 @@
-//! The front of a step gives what a traversal from the root gives, and that is what brute force gives.
+//! The front of a step gives the pairs of a traversal from the root, which are those of brute force.
 
 use palpate::{
     bvh::{DeformingTree, Front, Trees},
@@ -36,7 +36,7 @@ fn sorted(mut pairs: Pairs) -> Pairs {
     pairs
 }
 
-/// One step of a front, against the others. Returns the pairs.
+/// Compares one step of a front with the others. Returns the number of pairs.
 fn check(front: &mut Front, trees: Trees) -> usize {
     let (mut stepped, mut traversed) = (Vec::new(), Vec::new());
     front.step(trees, |a, b| stepped.push((a, b)));
@@ -87,7 +87,7 @@ fn a_front_is_a_traversal_is_brute_force() {
     assert!(n_pairs > 0 && n_self > 0);
 }
 
-/// Small surfaces, mostly cut, down to nothing and up again; with the front's own invariant.
+/// Small surfaces, mostly cut, down to nothing and up again; the front's own invariant is checked too.
 #[test]
 fn fronts_follow_cuts() {
     let seed = Seed::or(111);

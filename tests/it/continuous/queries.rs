@@ -6,13 +6,13 @@ use super::features::Case;
 
 /// Largest gap at a false positive, as a share of the query's extent.
 const GAP_MAX: f64 = 1e-12;
-/// Published queries that Tight-Inclusion was run on at its tolerance of 1e-6, those of the shared data among them,
-/// and what it reported.
+/// Published queries that Tight-Inclusion was run on at its tolerance of 1e-6, those of the shared data among them, and
+/// the number of its false positives.
 const PEER_QUERIES: usize = 7_279;
 const PEER_FALSE_POSITIVES: [(QueryKind, usize); 2] =
     [(QueryKind::VertexFace, 85), (QueryKind::EdgeEdge, 137)];
 
-/// Where the file's numbers are between two `f64`, contact within that rounding is contact.
+/// Returns the rounding within which contact is contact, if the file's numbers are between two `f64`.
 fn thickness(query: &CcdQuery) -> f64 {
     let most = query.t0.iter().chain(&query.t1).fold(0.0, |m: f64, p| m.max(p.abs().max_element()));
     if query.exact { 0.0 } else { 8.0 * f64::EPSILON * most }

@@ -10,7 +10,7 @@ use palpate::{
     oracle::Random,
 };
 
-/// The mesh is where the step ends.
+/// Surface in a step, whose mesh has the positions at the step's end.
 #[derive(Clone)]
 pub struct Deforming {
     pub mesh: TriangleMesh,
@@ -44,7 +44,7 @@ impl Deforming {
         Dop16::around(moving.t0.into_iter().chain(moving.t1))
     }
 
-    /// A step in which these vertices move.
+    /// Makes a step in which these vertices move.
     pub fn step(&mut self, to: &[(u32, Vec3)]) {
         let before = std::mem::take(&mut self.moved);
         for v in &before {
@@ -61,7 +61,7 @@ impl Deforming {
         self.tree.refit(swept);
     }
 
-    /// A step in which all vertices near a random one are pushed about.
+    /// Makes a step in which all vertices near a random one are pushed about.
     pub fn dent(&mut self, random: &mut Random, radius: f64, depth: f64) {
         let positions = self.mesh.positions();
         let centre = positions[random.below(positions.len())].as_dvec3();
@@ -75,7 +75,7 @@ impl Deforming {
         self.step(&to);
     }
 
-    /// Removes some triangles, and puts three in place of some others.
+    /// Removes some triangles, and replaces some others by three.
     pub fn cut(&mut self, random: &mut Random, n: usize) {
         for _ in 0..n {
             let ids = self.ids();

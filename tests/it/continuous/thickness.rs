@@ -17,7 +17,7 @@ fn case(random: &mut Random) -> Case {
     Case { kind, t0, t1: t0.map(|p| p + common + point() * spread) }
 }
 
-/// Fastest approach of two corners, which no two points of the features exceed.
+/// Returns the fastest approach of two corners, which no two points of the features exceed.
 fn speed(case: &Case) -> f64 {
     let moved: [DVec3; 4] = std::array::from_fn(|k| case.t1[k] - case.t0[k]);
     let sides = if case.kind == QueryKind::VertexFace { (0..1, 1..4) } else { (0..2, 2..4) };
@@ -25,8 +25,8 @@ fn speed(case: &Case) -> f64 {
     pairs.map(|(i, j)| moved[i].distance(moved[j])).fold(0.0, f64::max)
 }
 
-/// No sample before the time of contact is within the thickness; at it the features are that near, but for the
-/// last advance; without contact no sample is within.
+/// Samples before the time of contact are farther apart than the thickness; at that time the features are that near,
+/// but for the last advance; without contact no sample is within the thickness.
 #[test]
 fn thickness_against_sampled_distances() {
     let seed = Seed::or(120);
@@ -36,7 +36,7 @@ fn thickness_against_sampled_distances() {
     for _ in 0..n {
         let case = case(&mut random);
         let thickness = [1e-6, 1e-3, 0.05, 0.5][random.below(4)];
-        // What the distance by other formulas is good for.
+        // Error of the distance by other formulas.
         let slack = 1e-7 * case.scale();
         let toi = case.judge(thickness).toi();
         let before = toi.unwrap_or(1.0);
@@ -60,7 +60,7 @@ fn thickness_against_sampled_distances() {
     assert!(n_touching > n / 10 && n_touching < n);
 }
 
-/// More thickness is never later, and none is the latest.
+/// A larger thickness never gives a later contact, and no thickness gives the latest.
 #[test]
 fn thicker_is_earlier() {
     let seed = Seed::or(121);

@@ -1,4 +1,4 @@
-//! A link's answer against all its pairs with tissues.
+//! Compares a link's answer with all its pairs with tissues.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use super::{
     collision_pair::{CollisionPair, Depth},
 };
 
-/// Metres: what frames and roundings may cost.
+/// Error that frames and roundings may cause, metres.
 const EXACT: f64 = 1e-9;
 
-/// How much was compared.
+/// Counts of comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compared {
     pub apart: usize,
@@ -24,11 +24,11 @@ pub struct Compared {
     pub beyond: usize,
     pub contacts: usize,
     pub touching_triangles: usize,
-    /// Contacts and depths whose side cannot be told.
+    /// Contacts and depths whose side cannot be decided.
     pub doubtful: usize,
 }
 
-/// Holds a link's answer, all contacts asked for, to brute force.
+/// Compares a link's answer, with all contacts requested, with brute force.
 pub fn check_link(
     answer: &LinkAnswer,
     pairs: &[CollisionPair],
@@ -51,7 +51,7 @@ pub fn check_link(
         check_points(c, pair_of(c), about);
         let is_answer = matches!(&answer.distance, Distance::Within(d) if d == c);
         if c.wholly_inside {
-            // It stands for all of a link that a tissue has swallowed.
+            // The contact stands for all of a link that is inside a tissue.
             check_depth(c, pair_of(c), about);
         } else if !is_answer {
             let given = value_of(c, pair_of(c).in_link(c.on_tissue.position), about);
@@ -89,8 +89,8 @@ fn apart(pairs: &[CollisionPair]) -> f64 {
     pairs.iter().map(CollisionPair::surface_distance).fold(f64::INFINITY, f64::min)
 }
 
-/// Every tissue triangle with a sample within the margin has a contact at least as deep; none has two.
-/// Returns the deepest sample, 0 when none is inside.
+/// Checks that every tissue triangle with a sample within the margin has a contact at least as deep, and none has two.
+/// Returns the deepest sample, 0 if none is inside.
 fn check_complete(
     contacts: &[&Contact],
     pair: &CollisionPair,
@@ -115,7 +115,7 @@ fn check_complete(
     deepest
 }
 
-/// The value of a contact is that of its tissue point against the link.
+/// Returns the depth of a contact's tissue point in the link, which must be the contact's value.
 fn value_of(c: &Contact, oracle: Option<Depth>, about: &str) -> Depth {
     let oracle = oracle.unwrap_or_else(|| panic!("{about}: {c:?} is nowhere near the link"));
     let apart = |x: f64| (c.signed_distance_m - x).abs();
@@ -128,7 +128,7 @@ fn value_of(c: &Contact, oracle: Option<Depth>, about: &str) -> Depth {
     oracle
 }
 
-/// A negative distance is the depth of one of its points in the other body.
+/// Checks that a negative distance is the depth of one of the contact's points in the other body.
 fn check_depth(c: &Contact, pair: &CollisionPair, about: &str) {
     let is_it = |d: Option<Depth>| {
         d.is_some_and(|d| {
@@ -144,7 +144,7 @@ fn check_depth(c: &Contact, pair: &CollisionPair, about: &str) {
     );
 }
 
-/// Both points are where their triangle and weights say, as far apart as the distance says, along the
+/// Checks that both points are where their triangles and weights say, as far apart as the distance says, along the
 /// normal.
 fn check_points(c: &Contact, pair: &CollisionPair, about: &str) {
     let on = |at: &SurfacePoint, mesh: &TriangleMesh, local_from_scene: &Pose| {

@@ -1,4 +1,4 @@
-//! What latitude and longitude stumble over, each by its name.
+//! Hard cases for latitude and longitude, each by its name.
 
 use std::f64::consts::TAU;
 
@@ -29,7 +29,7 @@ fn check(surface: &Surface, random: &mut Random, about: &str) {
     check_points(surface, scaled(60), Sides::Two, random, about);
 }
 
-/// All ways around a tube, on both sides of wherever longitude jumps, while its triangles turn through it.
+/// Directions all around a tube, on both sides of every jump of longitude, while its triangles turn through it.
 #[test]
 fn the_seam_at_plus_and_minus_pi() {
     let mut random = Seed::or(10).random(0);
@@ -85,7 +85,7 @@ fn the_axis_inside_a_triangle() {
     }
 }
 
-/// Two balls with nothing between; then one of them moves there, and back.
+/// Two balls with empty bands between them; then one of them moves there, and back.
 #[test]
 fn empty_bands() {
     let mut random = Seed::or(12).random(0);
@@ -110,7 +110,7 @@ fn empty_bands() {
     }
 }
 
-/// Beyond both ends of the bands, wholly and in part.
+/// Queries beyond both ends of the bands, wholly and in part.
 #[test]
 fn latitude_outside_the_original_range() {
     let mut random = Seed::or(13).random(0);
@@ -133,7 +133,7 @@ fn latitude_outside_the_original_range() {
     }
 }
 
-/// Its normal along the axis (one band), in the bands' plane, and between; then folded.
+/// A sheet with its normal along the axis (one band), in the bands' plane, and between; then folded.
 #[test]
 fn a_flat_sheet_both_ways() {
     let mut random = Seed::or(14).random(0);
@@ -169,7 +169,7 @@ fn a_single_triangle() {
     }
 }
 
-/// Any direction, of any length.
+/// Axes in any direction, of any length.
 #[test]
 fn the_axis_given() {
     let mut random = Seed::or(16).random(0);
@@ -184,7 +184,7 @@ fn the_axis_given() {
     }
 }
 
-/// From many bands for each triangle to one band for all.
+/// Band counts from many bands for each triangle to one band for all.
 #[test]
 fn extreme_bands() {
     let mut random = Seed::or(17).random(0);
@@ -202,8 +202,8 @@ fn extreme_bands() {
     }
 }
 
-/// Points so far out that the surface shrinks to a point, and beyond what `f32` squares can hold: the
-/// triangle is arbitrary then, the distance is not.
+/// Points so far out that the surface shrinks to a point, and beyond the range of `f32` squares: the triangle is
+/// arbitrary then, the distance is not.
 #[test]
 fn beyond_single_precision() {
     let mut random = Seed::or(19).random(0);

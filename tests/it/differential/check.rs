@@ -1,4 +1,4 @@
-//! One surface as it is against brute force.
+//! Compares a surface in its current state with brute force.
 
 use glam::DVec3;
 use palpate::{
@@ -12,22 +12,22 @@ use palpate::{
 
 use super::bound::distance_error;
 
-/// Whether a closed surface has an inside.
+/// Sides of a closed surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sides {
-    /// Where the winding number exceeds a half.
+    /// Inside if the winding number exceeds a half.
     Two,
-    /// The surface crosses itself: the side of its nearest face and the winding number may differ, so only
-    /// a surface whose sign is the winding number's is held to it.
+    /// The surface crosses itself: the side of its nearest face and the winding number may differ, so the check applies
+    /// only to a surface whose sign is the winding number's.
     Crossing,
 }
 
-/// How much was compared.
+/// Counts of comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub points: usize,
     pub signs: usize,
-    /// Too near the surface, or no certainty claimed.
+    /// Signs too near the surface, or without a claim of certainty.
     pub signs_skipped: usize,
 }
 
@@ -62,7 +62,7 @@ pub fn check_points(
     tally
 }
 
-/// Around the surface, close to it, on a vertex, edge or face of it, and far away.
+/// Returns a point around the surface, close to it, on a vertex, edge or face of it, or far away.
 pub fn random_point(mesh: &TriangleMesh, random: &mut Random) -> DVec3 {
     let b = mesh.used_box();
     let (centre, size) = (b.centre(), b.size() + DVec3::splat(0.01 * b.diagonal() + 1e-6));
@@ -98,7 +98,7 @@ fn any_triangle(mesh: &TriangleMesh, random: &mut Random) -> TriangleId {
     }
 }
 
-/// Holds the nearest query at `p` to brute force, with and without hint and largest distance.
+/// Compares the nearest query at `p` with brute force, with and without hint and largest distance.
 pub fn check_nearest(
     surface: &Surface,
     p: DVec3,
@@ -138,7 +138,7 @@ pub fn check_nearest(
     oracle
 }
 
-/// The engine's own formula on every triangle: the index may leave out none that answers.
+/// Applies the engine's own formula to every triangle: the index may leave out none that answers.
 fn scan(mesh: &TriangleMesh, p: DVec3) -> (TriangleId, f64) {
     let squared = |t: TriangleId| closest_point(p, &mesh.triangle(t)).distance_squared;
     mesh.triangle_ids()
@@ -147,7 +147,7 @@ fn scan(mesh: &TriangleMesh, p: DVec3) -> (TriangleId, f64) {
         .expect("has triangles")
 }
 
-/// Weights in [0, 1] of sum 1 that give the point, which is on the triangle.
+/// Checks that the weights are in [0, 1], have the sum 1 and give the point, which is on the triangle.
 pub fn check_on_triangle(
     mesh: &TriangleMesh,
     t: TriangleId,
@@ -167,8 +167,8 @@ pub fn check_on_triangle(
     assert!(off <= error, "{about}: {point:?} is {off:e} off {t:?}");
 }
 
-/// Holds the sign at `p` to the winding number. False when nothing can be said: on the surface to rounding,
-/// no certainty claimed, or beside a place where the surface crosses itself.
+/// Compares the sign at `p` with the winding number. Returns false if it is undecided: on the surface to rounding, no
+/// certainty claimed, or next to a place where the surface crosses itself.
 pub fn check_sign(
     surface: &Surface,
     p: DVec3,
@@ -188,7 +188,7 @@ pub fn check_sign(
     if oracle.distance <= error || signed.certainty == 0.0 || (winding - 0.5).abs() < 1e-9 {
         return false;
     }
-    // As near as this a point is on the surface, of which one side is as true as the other where it is open.
+    // A point this near is on the surface, and either side of it is correct if the surface is open.
     let is_on = oracle.distance <= ON_SURFACE * mesh.used_box().diagonal();
     if is_on && surface.sign_rule() == SignRule::WindingNumber {
         return false;

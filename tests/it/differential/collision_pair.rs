@@ -1,5 +1,4 @@
-//! One link and one tissue by brute force: how deep points of either are in the other, and how far apart the
-//! two surfaces are.
+//! A link and a tissue by brute force: depths of points of either in the other, and the distance of the two surfaces.
 
 use std::collections::HashSet;
 
@@ -12,38 +11,38 @@ use palpate::{
 
 use super::bound::distance_error;
 
-/// Around an open surface the engine may see far parts with this error in the winding number, and then
-/// claims no certainty.
+/// Error of the winding number that far parts of an open surface may cause in the engine, which then claims no
+/// certainty.
 const WINDING_DOUBT: f64 = 0.15;
 
-/// A mesh and its triangles whose side says nothing.
+/// A mesh, and its triangles whose side decides nothing.
 #[derive(Clone, Copy)]
 pub struct Body<'a> {
     pub mesh: &'a TriangleMesh,
     pub crossings: &'a HashSet<TriangleId>,
 }
 
-/// A link at its place and a tissue.
+/// A posed link and a tissue.
 pub struct CollisionPair<'a> {
     pub id: TissueId,
     pub tissue: Body<'a>,
     pub link: Body<'a>,
     pub scene_from_link: Pose,
     pub margin: f64,
-    /// Contacts are looked for to this, metres.
+    /// Tolerance of the search for contacts, metres.
     pub tolerance: f64,
 }
 
-/// Where a point is against the other surface.
+/// Signed distance of a point to the other surface.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth {
     /// Metres, negative inside.
     pub signed_distance: f64,
-    /// On the surface to rounding, or its side cannot be told.
+    /// The point is on the surface to rounding, or its side cannot be decided.
     pub doubtful: bool,
 }
 
-/// Points of a triangle that stand for all of it: vertices, middles of edges, centroid, as weights.
+/// Sample points of a triangle that stand for all of it: vertices, middles of edges, centroid, as weights.
 const SAMPLES: [DVec3; 7] = [
     DVec3::X,
     DVec3::Y,
@@ -55,17 +54,17 @@ const SAMPLES: [DVec3; 7] = [
 ];
 
 impl CollisionPair<'_> {
-    /// A scene point against the link; `None` beyond the margin of its box.
+    /// Returns the depth of a scene point in the link; `None` beyond the margin of its box.
     pub fn in_link(&self, p: DVec3) -> Option<Depth> {
         self.depth(self.link, self.scene_from_link.inverse().point(p))
     }
 
-    /// A scene point against the tissue; `None` beyond the margin of its box.
+    /// Returns the depth of a scene point in the tissue; `None` beyond the margin of its box.
     pub fn in_tissue(&self, p: DVec3) -> Option<Depth> {
         self.depth(self.tissue, p)
     }
 
-    /// The deepest of each tissue triangle's samples in the link, where one is within the margin for certain.
+    /// Returns the deepest sample in the link of each tissue triangle that has a sample within the margin for certain.
     pub fn touching_triangles(&self) -> Vec<(TriangleId, f64)> {
         let mesh = self.tissue.mesh;
         let link_from_scene = self.scene_from_link.inverse();
@@ -83,7 +82,7 @@ impl CollisionPair<'_> {
         mesh.triangle_ids().filter(near).map(deepest).filter(wanted).collect()
     }
 
-    /// The deepest of the link's vertices in the tissue, 0 when none is inside for certain.
+    /// Returns the depth of the link's deepest vertex in the tissue, 0 if none is inside for certain.
     pub fn deepest_link_vertex(&self) -> f64 {
         let mesh = self.link.mesh;
         (0..mesh.positions().len() as u32)
@@ -93,21 +92,21 @@ impl CollisionPair<'_> {
             .fold(0.0, |least, d| d.signed_distance.min(least))
     }
 
-    /// Of the two surfaces, 0 where they cross.
+    /// Distance of the two surfaces, 0 if they cross.
     pub fn surface_distance(&self) -> f64 {
         let link = brute_force::placed(self.link.mesh, &self.scene_from_link);
         let tissue = brute_force::placed(self.tissue.mesh, &Pose::IDENTITY);
         brute_force::surface_distance(&tissue, &link)
     }
 
-    /// `seen`: in the frame of the body.
+    /// `seen`: the point in the frame of the body.
     fn depth(&self, body: Body, seen: DVec3) -> Option<Depth> {
         let to_box = body.mesh.used_box().distance_squared(seen).sqrt();
         if to_box > self.margin + self.tolerance + 1e-9 {
             return None;
         }
         let nearest = brute_force::nearest(body.mesh, seen).expect("has triangles");
-        // Carried into the other frame first, which rounds once more at the size of the pose.
+        // The point is first transformed into the other frame, which rounds once more at the size of the pose.
         let error = distance_error(body.mesh, nearest.triangle, seen)
             + 64.0 * f64::EPSILON * self.scene_from_link.translation.length();
         let winding = if to_box > 0.0 { 0.0 } else { winding_number(body.mesh, seen) };

@@ -1,4 +1,4 @@
-//! The index after cuts: triangles out, in again, and split.
+//! The index after cuts: triangles removed, put back, and split.
 
 use glam::Vec3;
 use palpate::{
@@ -19,7 +19,7 @@ use crate::seed::{Seed, scaled};
 const POINTS: usize = 60;
 const BOXES: usize = 40;
 
-/// Takes `n` random triangles out; returns their vertices.
+/// Removes `n` random triangles; returns their vertices.
 fn cut(surface: &mut Surface, n: usize, random: &mut Random) -> Vec<[u32; 3]> {
     let mut left: Vec<TriangleId> = surface.mesh().triangle_ids().collect();
     let removed: Vec<TriangleId> =
@@ -53,7 +53,7 @@ fn check(surface: &Surface, sides: Sides, random: &mut Random, about: &str) -> T
     check_points(surface, scaled(POINTS), sides, random, about)
 }
 
-/// Out and in again, split, and moved in between; a closed surface is closed again at the end.
+/// Triangles are removed, put back, split, and moved in between; a closed surface is closed again at the end.
 #[test]
 fn removed_put_back_and_split() {
     let seed = Seed::or(6);

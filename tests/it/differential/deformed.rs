@@ -41,7 +41,7 @@ fn sides(motion: Motion) -> Sides {
     if motion.keeps_sides() { Sides::Two } else { Sides::Crossing }
 }
 
-/// The same as moving all, a few vertices at a time.
+/// Moves all vertices, a few at a time.
 fn move_in_portions(surface: &mut Surface, positions: &[glam::Vec3], random: &mut Random) {
     let mut order: Vec<u32> = (0..positions.len() as u32).collect();
     for i in (1..order.len()).rev() {

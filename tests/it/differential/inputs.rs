@@ -1,4 +1,4 @@
-//! The surfaces that the index is held to.
+//! Surfaces that the index is tested on.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use palpate::{
     surface::Surface,
 };
 
-/// A surface by its name.
+/// A named surface.
 pub struct Input {
     pub name: String,
     pub data: MeshData,
@@ -72,7 +72,7 @@ pub const SHARED: [(&str, f64); 5] = [
     ("pliers_binary.stl", 0.001),
 ];
 
-/// A mesh file of the shared data, in metres; `None`, and said so, when it is not there.
+/// Loads a mesh file of the shared data, in metres; returns `None` with a printed note if the file is missing.
 pub fn shared(file: &str, scale_to_m: f64) -> Option<Input> {
     let path = shared_data()?.join("meshes").join(file);
     let format = MeshFormat::from_path(Path::new(file)).expect("a known format");
@@ -84,7 +84,7 @@ pub fn shared(file: &str, scale_to_m: f64) -> Option<Input> {
     Some(Input::new(file, MeshData { positions: mesh.positions().to_vec(), triangles }))
 }
 
-/// Meshes side by side in one, their vertices numbered on.
+/// Joins meshes into one and renumbers their vertices.
 pub fn joined(parts: &[MeshData]) -> MeshData {
     let mut whole = MeshData::default();
     for part in parts {
@@ -95,7 +95,7 @@ pub fn joined(parts: &[MeshData]) -> MeshData {
     whole
 }
 
-/// Facing the other way.
+/// Reverses the orientation of all triangles.
 pub fn turned(mut data: MeshData) -> MeshData {
     data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
     data
@@ -112,7 +112,7 @@ fn apart(by: f32) -> MeshData {
     data
 }
 
-/// Triangles at random in a cube of 0.2 m, each with its own vertices, then mapped.
+/// Returns random triangles in a cube of 0.2 m, each with its own vertices, then mapped.
 fn soup(random: &mut Random, n: u32, map: impl Fn(Vec3) -> Vec3) -> MeshData {
     let mut positions = Vec::new();
     for _ in 0..n {
@@ -128,7 +128,7 @@ fn thrice(data: &MeshData) -> MeshData {
     MeshData { positions: data.positions.clone(), triangles: triangles.collect() }
 }
 
-/// Points, segments named by two vertices, and three vertices in line.
+/// Adds points, segments named by two vertices, and three vertices in line.
 fn with_degenerate(mut data: MeshData) -> MeshData {
     let n = data.positions.len() as u32;
     data.positions.extend([-0.05f32, 0.0, 0.05].map(|x| Vec3::new(x, 0.02, 0.15)));
@@ -137,7 +137,7 @@ fn with_degenerate(mut data: MeshData) -> MeshData {
     data
 }
 
-/// Heights from a thousandth down to 1e-9 of the longest edge.
+/// Returns slivers with heights from a thousandth down to 1e-9 of the longest edge.
 fn slivers(random: &mut Random, n: u32) -> MeshData {
     let mut positions = Vec::new();
     for i in 0..n {

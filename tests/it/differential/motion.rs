@@ -6,27 +6,27 @@ use palpate::{
     oracle::Random,
 };
 
-/// New places for all vertices of a mesh.
+/// Motion of all vertices of a mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Motion {
-    /// Each vertex by up to a hundredth of the mean edge.
+    /// Each vertex moves by up to a hundredth of the mean edge.
     Tremble,
-    /// The whole body turned and moved by several times its size.
+    /// The whole body is turned and moved by several times its size.
     Rigid,
-    /// Twisted and sheared, far but smoothly.
+    /// The body is twisted and sheared, far but smoothly.
     Twist,
-    /// Four times as long along z and beyond the old end.
+    /// The body becomes four times as long along z, beyond the old end.
     Stretch,
-    /// Each vertex anywhere: the surface crosses itself.
+    /// Each vertex moves anywhere: the surface crosses itself.
     Scatter,
-    /// All vertices at one point.
+    /// All vertices move to one point.
     Collapse,
-    /// As it was in the beginning.
+    /// Back to the positions in the beginning.
     Back,
 }
 
 impl Motion {
-    /// Each of them, the collapse followed by the way back.
+    /// All motions, the collapse followed by the way back.
     pub const ALL: [Motion; 8] = [
         Motion::Tremble,
         Motion::Rigid,
@@ -38,12 +38,12 @@ impl Motion {
         Motion::Back,
     ];
 
-    /// A surface that does not cross itself does not do so afterwards.
+    /// Returns whether a surface that does not cross itself still does not do so afterwards.
     pub fn keeps_sides(self) -> bool {
         !matches!(self, Motion::Scatter | Motion::Collapse)
     }
 
-    /// `rest`: the places in the beginning, `[n_vertices]`.
+    /// `rest`: the positions in the beginning, `[n_vertices]`.
     pub fn apply(self, rest: &[Vec3], mesh: &TriangleMesh, random: &mut Random) -> Vec<Vec3> {
         let size = Aabb::of_points(rest.iter().copied()).diagonal().max(1e-3);
         let edge = mesh.mean_edge();

@@ -1,4 +1,4 @@
-//! Overlap queries against brute force: every box that overlaps, and the same after the exact test.
+//! Overlap queries against brute force: every box that overlaps, before and after the exact test.
 
 use std::cell::Cell;
 
@@ -37,7 +37,7 @@ pub fn check_box(surface: &Surface, b: &Aabb, about: &str) {
     assert_eq!(exact, brute_force::triangles_in_box(mesh, b), "{about}: {b:?}");
 }
 
-/// What the index gives, ascending; each once and all there.
+/// Returns the candidates of the index, ascending; each occurs once, and none is a removed triangle.
 fn candidates(surface: &Surface, b: &Aabb, about: &str) -> Vec<TriangleId> {
     let mut found = Vec::new();
     surface.overlap(b, |t| found.push(t));
@@ -49,7 +49,7 @@ fn candidates(surface: &Surface, b: &Aabb, about: &str) -> Vec<TriangleId> {
     found
 }
 
-/// A test that is no box: within some distance of a point.
+/// Checks a test that is no box: within some distance of a point.
 fn check_ball(surface: &Surface, random: &mut Random, about: &str) {
     let (p, radius) = (random_point(surface.mesh(), random), random.range(0.0, 0.05));
     let asked = Cell::new(0);
@@ -66,7 +66,7 @@ fn check_ball(surface: &Surface, random: &mut Random, about: &str) {
     assert!(asked.get() > 0);
 }
 
-/// A point, a slab, a small or a large box; some touch a triangle's box exactly.
+/// Returns a point, a slab, a small or a large box; some touch a triangle's box exactly.
 fn random_box(surface: &Surface, random: &mut Random) -> Aabb {
     let mesh = surface.mesh();
     let p = random_point(mesh, random);

@@ -20,7 +20,7 @@ use super::{
     collision_pair::{Body, CollisionPair},
 };
 
-/// Contacts given when all are wanted.
+/// Maximum number of contacts if all are wanted.
 const ALL: usize = 100_000;
 
 pub struct Stage {
@@ -28,14 +28,14 @@ pub struct Stage {
     pub tool: Arc<Tool>,
     pub options: TickOptions,
     pub compared: Compared,
-    /// Triangles whose side says nothing, of each tissue and each link.
+    /// Triangles whose side decides nothing, of each tissue and each link.
     crossings: [Vec<HashSet<TriangleId>>; 2],
     sequence: u64,
     session: Session,
 }
 
 impl Stage {
-    /// The links rest where they are, a probe at the first vertex of each.
+    /// Creates a stage whose links rest where they are, with a probe at the first vertex of each.
     pub fn new(tissues: &[MeshData], links: &[MeshData]) -> Stage {
         let loaded = |data: &MeshData| load(data.clone(), &LoadOptions::default()).expect("a mesh");
         let scene = Arc::new(Scene::new("stage".to_owned(), Limits::default()));
@@ -80,7 +80,7 @@ impl Stage {
         }
     }
 
-    /// The same scene, asked differently.
+    /// Changes the options, with a new session on the scene.
     pub fn set_options(&mut self, change: impl FnOnce(&mut TickOptions)) {
         change(&mut self.options);
         self.session = session(&self.scene, self.tool.id, &self.options);
@@ -101,12 +101,12 @@ impl Stage {
         self.session.tick(self.sequence, &poses, 0, &TimeLeft::endless()).expect("accepted").clone()
     }
 
-    /// One whose time is over before it begins.
+    /// Answers a tick whose time is over before it begins.
     pub fn late_tick(&mut self, pose: &ToolPose) -> TickAnswer {
         self.tick_until(pose, 0)
     }
 
-    /// One whose time is over once the clock has been read so many times.
+    /// Answers a tick whose time is over once the clock has been read `n_readings` times.
     pub fn tick_until(&mut self, pose: &ToolPose, n_readings: u64) -> TickAnswer {
         self.sequence += 1;
         let (poses, n_read) = ([pose.clone()], Cell::new(0));
@@ -115,7 +115,7 @@ impl Stage {
         self.session.tick(self.sequence, &poses, 0, &time).expect("accepted").clone()
     }
 
-    /// A tick whose every link is held to brute force, and to a session without a past.
+    /// Compares every link of a tick with brute force, and with a session without a past.
     pub fn check(&mut self, pose: &ToolPose, about: &str) -> TickAnswer {
         let answer = self.tick(pose);
         let held = self.tissues();
@@ -131,8 +131,8 @@ impl Stage {
                     link: Body { mesh: surface.mesh(), crossings: &self.crossings[1][link.link] },
                     scene_from_link: scene_from_link(&self.tool, link.link, pose),
                     margin,
-                    // The field is that wrong at the point found and at the point missed, and the search
-                    // ends when no more is to be won.
+                    // The field has this error at the point found and at the point missed, and the search ends when no
+                    // more can be gained.
                     tolerance: 3.0 * self.tool.links[link.link].field.tolerance(),
                 })
                 .collect();
@@ -147,7 +147,7 @@ impl Stage {
         answer
     }
 
-    /// A pose that brings a random point of the tool's surface to `offset` metres from a random point of a
+    /// Returns a pose that brings a random point of the tool's surface to `offset` metres from a random point of a
     /// tissue's, along that triangle's normal.
     pub fn random_pose(&self, offset: f64, random: &mut Random) -> Pose {
         let held = self.tissues();
@@ -170,12 +170,12 @@ fn session(scene: &Arc<Scene>, tool: ToolId, options: &TickOptions) -> Session {
     Session::new(scene.clone(), &[tool], options.clone()).expect("the tool is there")
 }
 
-/// Unturned.
+/// Returns a pose without a rotation.
 pub fn at(translation: DVec3) -> Pose {
     Pose::new(DQuat::IDENTITY, translation).expect("a unit quaternion")
 }
 
-/// All that does not depend on the ticks before: the statuses of contacts do.
+/// Returns the part of an answer that does not depend on earlier ticks; the statuses of contacts do.
 pub fn without_lives(answer: &TickAnswer) -> TickAnswer {
     let mut answer = answer.clone();
     for link in &mut answer.links {

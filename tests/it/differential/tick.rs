@@ -31,7 +31,7 @@ fn shared_tool_and_tissue(tissue: (&str, f64), tool: (&str, f64)) -> Option<Stag
     Some(Stage::new(&[tissue], &[tool]))
 }
 
-/// Poses from half a metre apart to 1 cm deep, most of them about touching.
+/// Checks poses from half a metre apart to 1 cm deep, most of them about touching.
 fn random_poses(stage: &mut Stage, n: usize, random: &mut Random, about: &str) {
     for i in 0..n {
         let depth = 10f64.powf(random.range(-5.0, -2.0));
@@ -43,7 +43,7 @@ fn random_poses(stage: &mut Stage, n: usize, random: &mut Random, about: &str) {
     println!("{about}: {:?}", stage.compared);
 }
 
-/// Probes against brute force; the same answers as a query for points.
+/// Compares probes with brute force, and with the answers of a query for points.
 fn check_probes(stage: &Stage, answer: &TickAnswer, pose: &palpate::scene::tick::ToolPose) {
     let held = stage.tissues();
     for (probe, given) in stage.tool.probes.iter().zip(&answer.probes) {
@@ -166,8 +166,8 @@ fn exactly_on_a_vertex_an_edge_and_a_face() {
     }
 }
 
-/// The same scene a kilometre from the origin, where a stored coordinate steps by 0.06 mm; and a tool a
-/// kilometre from its tissue.
+/// A scene a kilometre from the origin, at which a stored coordinate steps by 0.06 mm; and a tool a kilometre from its
+/// tissue.
 #[test]
 fn a_kilometre_away() {
     let mut random = Seed::or(36).random(0);
@@ -199,7 +199,7 @@ fn a_quaternion_and_its_negative() {
     }
 }
 
-/// The deepest contacts of all, the rest counted; none when none are asked for; the distance the same.
+/// The deepest contacts of all are given, the rest counted; none if none are requested; the distance does not change.
 #[test]
 fn limits_on_what_is_given() {
     let mut random = Seed::or(38).random(0);
@@ -270,7 +270,7 @@ fn check_answer(
     }
 }
 
-/// A tick without any time answers by bounds, and by points that are there.
+/// A tick without any time answers with bounds, and with points that exist.
 #[test]
 fn out_of_time() {
     let mut random = Seed::or(40).random(0);
@@ -295,8 +295,8 @@ fn out_of_time() {
     }
 }
 
-/// What the answer out of time says of distances holds of those in time. `tolerance`: one may have found a point deeper by
-/// so much than the other, metres.
+/// Checks that the bounds of an answer out of time hold for the answer in time. `tolerance`: how much deeper a point
+/// found by one may be than that found by the other, metres.
 fn assert_bounds(late: &TickAnswer, in_time: &TickAnswer, tolerance: f64) {
     let metres = |d: &Distance<Contact>| match d {
         Distance::Within(found) => found.signed_distance_m,
@@ -325,7 +325,7 @@ fn assert_bounds(late: &TickAnswer, in_time: &TickAnswer, tolerance: f64) {
     }
 }
 
-/// A tick out of time after one in time, a little farther on: bounds hold, no contact ends, and the one after has its
+/// A tick out of time follows one in time, a little farther on: bounds hold, no contact ends, and the next tick has its
 /// contacts again.
 #[test]
 fn out_of_time_after_one_in_time() {
@@ -351,7 +351,7 @@ fn out_of_time_after_one_in_time() {
         let ids = |answer: &TickAnswer| -> BTreeSet<u64> {
             answer.links[0].statuses.iter().map(|s| s.id).collect()
         };
-        // Whatever was there before is there again, or has ended by now.
+        // Each contact from before is there again, or has ended by now.
         let (known, now) = (ids(&before), ids(&in_time));
         let ended: BTreeSet<u64> = in_time.links[0].ended.iter().copied().collect();
         assert!(known.iter().all(|id| now.contains(id) != ended.contains(id)), "{known:?}");
@@ -402,7 +402,7 @@ fn contacts_are_found_in_turn() {
     assert!(n_contacts > scaled(6) * 10, "{n_contacts}");
 }
 
-/// However little time a tick has, a contact that it gives is as far as it says, and at the link's nearest point.
+/// A contact is as far away as reported and at the link's nearest point, however little time its tick has.
 #[test]
 fn contacts_of_late_ticks_are_where_they_are_told() {
     let mut random = Seed::or(47).random(0);
@@ -436,7 +436,7 @@ fn contacts_of_late_ticks_are_where_they_are_told() {
     assert!(n_contacts > scaled(8) * 500 && n_late > scaled(8) * 20, "{n_contacts}, {n_late}");
 }
 
-/// What was deepest is all that a tick looks at whose time is over before it begins. It may have been cut away.
+/// A tick whose time is over before it begins looks only at the contact that was deepest, which may have been cut away.
 #[test]
 fn a_late_tick_looks_at_what_was_deepest_while_that_is_there() {
     let mut random = Seed::or(43).random(0);
@@ -462,8 +462,8 @@ fn a_late_tick_looks_at_what_was_deepest_while_that_is_there() {
     assert!(n_cut > scaled(10) / 3, "{n_cut} cut");
 }
 
-/// A tool rests in one tissue and another moves while ticks have no time; then it goes out. What it crossed all along is
-/// told, and since when.
+/// A tool rests in one tissue and another tissue moves while ticks have no time; then the tool leaves. The answer
+/// reports the triangles that the tool crossed all along, and since when.
 #[test]
 fn what_late_ticks_crossed_at_rest_is_told_from_the_start() {
     let mut random = Seed::or(44).random(0);
@@ -504,7 +504,7 @@ fn what_late_ticks_crossed_at_rest_is_told_from_the_start() {
     assert!(n_crossed > scaled(30), "{n_crossed} crossed");
 }
 
-/// A tissue that is open or has several bodies answers like its winding number.
+/// A tissue that is open or has several bodies answers according to its winding number.
 #[test]
 fn open_tissue_and_tissue_of_several_bodies() {
     let mut random = Seed::or(41).random(0);

@@ -1,5 +1,5 @@
-//! A point that is asked for again and again is answered as one that never was, to the bit, while it creeps, leaps and
-//! stands still, and while its surface is deformed, cut and rebuilt.
+//! A point that is queried again and again is answered as a point without a past, to the bit, while it creeps, leaps
+//! and stands still, and while its surface is deformed, cut and rebuilt.
 
 use glam::{DVec3, Vec3};
 use palpate::{
@@ -15,15 +15,15 @@ use super::{
 };
 use crate::seed::{Seed, scaled};
 
-/// Questions for each input.
+/// Queries for each input.
 const QUESTIONS: usize = 4_000;
-/// Questions of one way to go, at most.
+/// Maximum number of queries during one kind of motion.
 const STRETCH: usize = 60;
 
 #[test]
 fn a_tracked_point_is_answered_as_one_without_a_past() {
     let seed = Seed::or(17);
-    // Fine enough that there is no room for all that is near.
+    // These inputs are so fine that not all near triangles fit.
     let fine = [shapes::organ(12_000, 2), shapes::sphere(0.05, 40), shapes::sheet(90, 90, 1e-3)];
     let fine = fine.into_iter().map(|data: MeshData| Input::new("fine", data));
     let inputs = inputs::shapes().into_iter().chain(inputs::improper()).chain(fine);
@@ -48,22 +48,22 @@ fn a_tracked_point_is_answered_as_one_without_a_past() {
     }
 }
 
-/// How a point goes on.
+/// Motion of a point.
 enum Going {
     Creeps(DVec3),
     Leaps,
     Stands,
-    /// From vertex to vertex of a triangle, along its edges.
+    /// Along the edges of a triangle, from vertex to vertex.
     AlongEdges(TriangleId),
 }
 
-/// A point on its way.
+/// A point in motion.
 struct Walk {
-    /// Of the surface in the beginning, metres.
+    /// Diagonal of the initial surface, metres.
     diagonal: f64,
     at: DVec3,
     going: Going,
-    /// Steps of this way, and how many are left.
+    /// Steps of this motion, and the number of steps left.
     length: usize,
     left: usize,
 }
@@ -85,7 +85,7 @@ impl Walk {
             Going::Leaps => self.at = random_point(surface.mesh(), random),
             Going::Stands => {}
             Going::AlongEdges(t) => {
-                // A vertex at both ends and in between, when the triangle is still there.
+                // The point is at a vertex at both ends and in between, if the triangle still exists.
                 if let Some(vertices) = surface.mesh().get(t) {
                     let [a, b, c] = vertices.map(|v| surface.mesh().position(v));
                     let half = 0.5 * self.length as f64;
@@ -107,7 +107,7 @@ impl Walk {
             2 => Going::AlongEdges(any_triangle(surface, random)),
             _ => Going::Creeps(random.unit_vector() * step),
         };
-        // Mostly about the surface, where something is decided.
+        // Mostly near the surface, where something is decided.
         if random.below(3) == 0 {
             let near = surface.nearest(random_point(surface.mesh(), random), f64::INFINITY, None);
             let off = self.diagonal * 10f64.powf(random.range(-5.0, -1.5));
@@ -121,23 +121,23 @@ fn any_triangle(surface: &Surface, random: &mut Random) -> TriangleId {
     there[random.below(there.len())]
 }
 
-/// Changes the surface while a point is at `p`, and tells what is remembered of that point what a caller has to.
+/// Changes the surface while a point is at `p`, and notifies the tracked point as a caller has to.
 fn change(surface: &mut Surface, point: &mut TrackedPoint, p: DVec3, random: &mut Random) {
     match random.below(8) {
         0 => surface.rebuild(),
         1 => {
-            // One is taken out and put back, with another id.
+            // A triangle is removed and put back, with another id.
             let t = surface.nearest(p, f64::INFINITY, None).expect("a surface").triangle;
             let vertices = surface.mesh().vertices(t);
             surface.edit(&[t], &[], &[vertices]);
             point.forget();
         }
         2 => {
-            // By a distance that nobody is told.
+            // Vertices move by a distance that the tracked point does not know.
             move_some(surface, p, 1.0, random);
             point.forget();
         }
-        // Several times between two questions, as bursts of deformations do.
+        // Several changes come between two queries, as in bursts of deformations.
         kind => (2..kind).for_each(|_| {
             let share = 10f64.powf(random.range(-6.0, 0.0));
             point.loosen(move_some(surface, p, share, random));
@@ -145,7 +145,7 @@ fn change(surface: &mut Surface, point: &mut TrackedPoint, p: DVec3, random: &mu
     }
 }
 
-/// Moves vertices towards `p`, some of what is near and one anywhere. Returns how far the farthest went, metres.
+/// Moves vertices towards `p`: some near ones and one anywhere. Returns the farthest displacement, metres.
 fn move_some(surface: &mut Surface, p: DVec3, share: f64, random: &mut Random) -> f64 {
     let mesh = surface.mesh();
     let near = surface.nearest(p, f64::INFINITY, None).expect("a surface").triangle;

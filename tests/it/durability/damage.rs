@@ -1,4 +1,4 @@
-//! Servers over files that were damaged: what they serve, what they refuse, and what they say.
+//! Servers on damaged files: scenes they serve, calls they refuse, and errors they report.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::support::{
     server::{TestServer, free_address},
 };
 
-/// Snapshots at once, where they are due.
+/// Snapshots as soon as they are due.
 const HASTY: [(&str, &str); 2] =
     [("PALPATE_STORE_POSITIONS_INTERVAL", "10ms"), ("PALPATE_STORE_SNAPSHOT_INTERVAL", "1s")];
 
@@ -32,7 +32,7 @@ fn cut(triangle: u32) -> EditTopologyRequest {
     }
 }
 
-/// A killed server's folder: a scene with three cuts, in the first snapshot's journal.
+/// Returns a killed server's folder: a scene with three cuts, in the first snapshot's journal.
 async fn killed(name: &str) -> Folder {
     let folder = Folder::new(name);
     let mut process = Process::serve_keeping(&folder.0, &[], &[]);
@@ -61,7 +61,7 @@ fn harm(path: &Path, at: impl Fn(&mut Vec<u8>)) {
 async fn a_damaged_journal_is_cut_there_said_so_and_kept_for_a_look() {
     let folder = killed("flipped").await;
     let journal = file(&folder, "0.journal");
-    // In the last cut.
+    // Damages the last cut.
     harm(&journal, |bytes| *bytes.last_mut().expect("not empty") ^= 1);
     let address = free_address();
     let metrics = [("PALPATE_METRICS_LISTEN", &*address.to_string())];
@@ -71,7 +71,7 @@ async fn a_damaged_journal_is_cut_there_said_so_and_kept_for_a_look() {
     assert_eq!((tissue.topology_revision, tissue.triangles), (2, 6));
     let (_, text) = get(address, "/metrics").await;
     assert_eq!(value(&text, "palpate_store_damaged"), 1.0);
-    // It goes on from there, and the next start finds nothing wrong.
+    // The server goes on from there, and the next start finds nothing wrong.
     server.scenes.edit_topology(cut(7)).await.expect("a cut");
     process.signal("KILL");
     let log = tokio::task::spawn_blocking(move || process.errors()).await.expect("no panic");
@@ -109,7 +109,7 @@ async fn a_scene_that_cannot_be_read_is_refused_by_name_until_it_is_deleted() {
 async fn a_later_format_is_refused_in_words_and_left_as_it_is() {
     let folder = killed("newer").await;
     let snapshot = file(&folder, "0.snapshot");
-    // Version and the checksum of the head, as a later server would write them.
+    // Version and checksum of the head, as a later server would write them.
     harm(&snapshot, |bytes| {
         bytes[8] = 99;
         let sum = blake3::hash(&bytes[..28]);

@@ -1,4 +1,4 @@
-//! Disks that are full or slow: what is acknowledged is kept, what is not changes nothing, and no tick waits.
+//! Full and slow disks: acknowledged changes are kept, all others change nothing, and no tick waits.
 
 use std::{
     fs,
@@ -23,9 +23,9 @@ use crate::{
     },
 };
 
-/// Files end after 16 blocks, and the write that goes on fails.
+/// Limits files to 16 blocks; a write that goes on fails.
 const SHORT_FILES: [&str; 3] = ["sh", "-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""];
-/// A small file system of its own, which only the server sees; the system may not allow that.
+/// Gives the server a small file system that only it sees; the system may not allow that.
 const SMALL_DISK: [&str; 5] = [
     "unshare",
     "-rm",
@@ -33,9 +33,9 @@ const SMALL_DISK: [&str; 5] = [
     "-c",
     "mount -t tmpfs -o size=1m small \"$PALPATE_DATA_DIR\" || exit 1; exec \"$0\" \"$@\"",
 ];
-/// How long the slow disk takes to write anything.
+/// Time that the slow disk takes for any write.
 const SLOW: Duration = Duration::from_millis(500);
-/// Each long enough for a tick to meet the disk.
+/// Maximum number of rounds, each long enough for a tick to meet the disk.
 const ROUNDS_MAX: u64 = 3;
 const SLOW_SYNC: &str = "
 #include <unistd.h>
@@ -43,14 +43,14 @@ int fsync(int fd) { (void)fd; usleep(500000); return 0; }
 int fdatasync(int fd) { (void)fd; usleep(500000); return 0; }
 ";
 
-/// Whose time is told.
+/// Number of cuts whose times are printed.
 const CUTS: usize = 200;
-/// In each of several scenes.
+/// Cuts in each of several scenes.
 const CUTS_EACH: u32 = 4;
 
 type EachScene = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Adds a vertex and a triangle.
+/// Returns a cut that adds a vertex and a triangle.
 fn grow(model: &mut usize) -> EditTopologyRequest {
     *model += 1;
     EditTopologyRequest {
@@ -117,9 +117,9 @@ async fn on_a_full_disk_cuts_are_refused_and_ticks_and_deformations_go_on() {
     server.furnish().await;
     let mut done = 0;
     cut(&mut server, &mut done).await.expect("room");
-    // As the server sees it.
+    // Path of the file as the server sees it.
     let rest = format!("/proc/{}/root{}/rest", process.id(), folder.0.display());
-    // An error: it is full now.
+    // The write returns an error, because the disk is full now.
     let _ = fs::write(&rest, vec![1; 4 << 20]);
     let ticks = Paced::start(&mut server).await;
     ticks.fresh().await;
@@ -147,7 +147,7 @@ async fn on_a_full_disk_cuts_are_refused_and_ticks_and_deformations_go_on() {
     ticks.stop().await;
 }
 
-/// A library that takes the place of the system's, made with the C compiler that the project needs anyway.
+/// Builds a library that replaces the system's `fsync`, with the C compiler that the project needs anyway.
 fn slow_sync(folder: &Folder) -> Option<PathBuf> {
     let (source, library) = (folder.write("slow.c", SLOW_SYNC), folder.0.join("slow.so"));
     let mut compiler = Command::new("cc");
@@ -155,7 +155,7 @@ fn slow_sync(folder: &Folder) -> Option<PathBuf> {
     compiler.output().is_ok_and(|done| done.status.success()).then_some(library)
 }
 
-/// Of four, one after the other.
+/// Mean time of four cuts, one after the other.
 async fn a_cut(server: &mut TestServer, done: &mut usize) -> Duration {
     let started = Instant::now();
     for _ in 0..4 {
@@ -164,7 +164,7 @@ async fn a_cut(server: &mut TestServer, done: &mut usize) -> Duration {
     started.elapsed() / 4
 }
 
-/// At the median of a hundred in a second.
+/// Median time of a hundred deformations in a second.
 async fn a_deformation(server: &mut TestServer, round: u64) -> Duration {
     let mut all = Vec::new();
     for sequence in 1..=100 {
@@ -215,7 +215,7 @@ async fn a_slow_disk_is_waited_for_by_cuts_and_by_nothing_else() {
     }
     assert!(ticks.is_alive());
     ticks.stop().await;
-    // And what was told is there.
+    // Acknowledged cuts are there.
     let grown = [&tissue().positions[..], &vec![0.1; 3 * done][..]].concat();
     let all = server.deform(vec![dense(1, &grown)]).await;
     all.into_iter().for_each(|a| drop(a.expect("good")));
@@ -227,7 +227,7 @@ async fn a_slow_disk_is_waited_for_by_cuts_and_by_nothing_else() {
     assert_eq!(server.seen().await.scene.tissues[0].topology_revision, before);
 }
 
-/// Of a scene that is another one's neighbour.
+/// Returns the `n`-th cut of a scene that has neighbours.
 fn grow_in(scene: &str, n: u32) -> EditTopologyRequest {
     EditTopologyRequest {
         scene_id: scene.to_owned(),
@@ -283,7 +283,7 @@ async fn the_cuts_of_four_scenes_wait_for_a_slow_disk_together() {
     assert!(took < in_turn * 3 / 4, "{took:?}: scenes wait for each other");
 }
 
-/// How long cuts take where nothing else is written.
+/// Prints the time that cuts take if nothing else is written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cut_is_acknowledged_when_the_disk_has_it() {
     let folder = Folder::new("acknowledged");

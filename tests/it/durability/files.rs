@@ -1,4 +1,4 @@
-//! `palpate scenes`, on folders that servers have, and that they left.
+//! `palpate scenes`, on folders that servers have, and on folders that they left.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use crate::support::{
     server::TestServer,
 };
 
-/// What it said, or of an error.
+/// Returns the command's output, or its error output.
 fn scenes(folder: &Folder, args: &[&str]) -> Result<String, String> {
     scenes_of(&folder.0, args)
 }
@@ -28,7 +28,7 @@ fn scenes(folder: &Folder, args: &[&str]) -> Result<String, String> {
 fn scenes_of(folder: &Path, args: &[&str]) -> Result<String, String> {
     let mut command = Command::new(under_test());
     command.arg("scenes").args(args).env("PALPATE_DATA_DIR", folder).env("RUST_LOG", "off");
-    // So that a file may be given by its name alone.
+    // The working directory allows a file to be given by its name alone.
     command.current_dir(folder);
     let done = command.output().expect("it was built");
     let text = |bytes| String::from_utf8(bytes).expect("text");
@@ -49,7 +49,7 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
         ..Default::default()
     };
     server.scenes.edit_topology(cut).await.expect("a cut");
-    // A journal that is longer than a snapshot.
+    // Makes the journal longer than a snapshot.
     for _ in 0..40 {
         let more = EditTopologyRequest {
             scene_id: SCENE.to_owned(),
@@ -179,7 +179,7 @@ async fn scenes_are_looked_at_while_a_server_changes_them_and_changed_by_nobody_
     let exported = looks.await.expect("no panic");
     is_over.store(true, Relaxed);
     let n_cuts = edits.await.expect("no panic");
-    // Each is the scene after some cut, and a later one is not an earlier scene.
+    // Each export is the scene after some cut, and a later one is not an earlier scene.
     for (file, at) in exported.iter().zip(0..) {
         let id = format!("moment-{at}");
         scenes(&there, &["import", file.to_str().expect("UTF-8"), "--id", &id]).expect("room");

@@ -1,4 +1,4 @@
-//! Folders and files that go from under a server: what could not be found after a restart is not acknowledged.
+//! Folders and files that disappear under a server: changes that a restart could not find are not acknowledged.
 
 use std::{
     fs,
@@ -18,23 +18,23 @@ use crate::support::{
 const SOON: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What happens to the data folder, at the path, while a server has it. `aside`: a place on the same disk.
+/// Harm to the data folder, at its path, while a server has it. `aside`: a path on the same disk.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     Removed,
     MovedAway,
-    /// By a copy of all that is in it.
+    /// Replaced by a copy of its whole content.
     Replaced,
     ScenesMovedAway,
     SceneMovedAway,
-    /// By a copy, as from a backup.
+    /// Replaced by a copy, as from a backup.
     SceneReplaced,
     LockRemoved,
-    /// By a file system without a file.
+    /// Covered by a file system without a file.
     MountedOver,
 }
 
-/// A shell that mounts a file system over the data folder, as the server sees it, once the pipe is opened.
+/// Shell command that mounts a file system over the data folder, as the server sees it, once the pipe is opened.
 const MOUNTS_LATER: [&str; 5] = [
     "unshare",
     "-rm",
@@ -70,10 +70,10 @@ impl Harm {
         }
     }
 
-    /// As it was before; false where that is not to be had.
+    /// Restores the folder; returns false if that is impossible.
     fn undo(self, data: &Path, aside: &Path) -> bool {
         let back = |to: &Path| {
-            // An error: there is nothing in its place.
+            // An error means that nothing has taken its place.
             let _ = fs::remove_dir_all(to);
             fs::rename(aside, to).expect("moved");
             true
@@ -87,7 +87,7 @@ impl Harm {
     }
 }
 
-/// A server with a scene that has been cut a few times, and how often.
+/// Starts a server with a scene that has been cut a few times, and returns the number of cuts too.
 async fn furnished(data: &Path, through: &[&str]) -> (Process, TestServer, usize) {
     let mut process = Process::serve_keeping(data, through, &[]);
     let mut server = TestServer::connect(process.address()).await;
@@ -100,7 +100,7 @@ async fn furnished(data: &Path, through: &[&str]) -> (Process, TestServer, usize
     (process, server, done)
 }
 
-/// Cuts until that is kept, or refused as by a full disk; false when it is refused to the end.
+/// Cuts until a cut is kept; each refusal is that of a full disk. Returns false if it is refused to the end.
 async fn is_cut_again(server: &mut TestServer, done: &mut usize, until: Instant) -> bool {
     while let Err(refused) = cut(server, done).await {
         assert_no_room(refused);
@@ -173,7 +173,7 @@ async fn nothing_is_acknowledged_into_a_folder_that_is_gone_or_another() {
     }
 }
 
-/// With changes that were acknowledged. The scene in memory has them, and so has the next snapshot.
+/// The journal has acknowledged changes. The scene in memory has them too, and so has the next snapshot.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_journal_that_is_unlinked_is_replaced_by_a_snapshot_before_anything_more_is_kept() {
     let folder = Folder::new("unlinked");

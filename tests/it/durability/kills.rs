@@ -1,4 +1,4 @@
-//! kill -9 at any moment, under edits, uploads, removals and deformations.
+//! `kill -9` at any moment, under edits, uploads, removals and deformations.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Positions and snapshots all the time, so that kills meet them.
+/// Positions and snapshots are written all the time, so that kills meet them.
 const HASTY: [(&str, &str); 4] = [
     ("PALPATE_CLUSTER_LEASE", "1s"),
     ("PALPATE_STORE_POSITIONS_INTERVAL", "20ms"),
@@ -32,12 +32,12 @@ const HASTY: [(&str, &str); 4] = [
 ];
 const TISSUES_MAX: usize = 3;
 const TOOLS_MAX: usize = 2;
-/// Asked for after each kill, of each tissue.
+/// Points queried after each kill, for each tissue.
 const POINTS: usize = 20;
-/// Of coordinates below half a metre, in `f32`.
+/// Rounding of coordinates below half a metre, in `f32`.
 const ROUNDING_M: f64 = 1e-7;
 
-/// What the client is about to ask for.
+/// Next request of the client.
 enum Step {
     AddTissue(bool),
     RemoveTissue(u32),
@@ -59,7 +59,7 @@ async fn what_was_acknowledged_survives_kill_9_in_an_object_store() {
     kill(&bucket, scaled(6)).await;
 }
 
-/// The same in Azure's Blob Storage: `--features azure`.
+/// As [`what_was_acknowledged_survives_kill_9_in_an_object_store`], but in Azure's Blob Storage: `--features azure`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_kill_9_in_a_container() {
     let Some(container) = Keeping::in_container("kills-azure") else { return };
@@ -95,7 +95,7 @@ async fn kill(keeping: &Keeping, kills: usize) {
         let (unanswered, ()) = tokio::join!(drive(&mut server, &mut model, &mut random), kill);
         process.end();
         n_changes += unanswered.n_answered;
-        // Whether the last one was made is seen after the restart: both are right, half of it is not.
+        // The restart shows whether the last change was made: both are right, half of it is not.
         if let Some(made) = unanswered.with_last {
             n_unanswered += 1;
             let mut process = keeping.serve(&HASTY);
@@ -119,7 +119,7 @@ async fn kill(keeping: &Keeping, kills: usize) {
     assert!(n_changes > 0, "every kill came before the first change");
 }
 
-/// Asks the index of each tissue for what all triangles of the model say. How many points.
+/// Compares the index of each tissue with all triangles of the model. Returns the number of points.
 async fn query(server: &mut TestServer, model: &SceneModel, random: &mut Random) -> usize {
     for (id, tissue) in &model.tissues {
         let corner = DVec3::splat(0.2);
@@ -146,11 +146,11 @@ async fn query(server: &mut TestServer, model: &SceneModel, random: &mut Random)
 
 struct Unanswered {
     n_answered: usize,
-    /// The model with the change that was not answered.
+    /// Model with the change that was not answered.
     with_last: Option<SceneModel>,
 }
 
-/// Changes one after the other, until the server is gone.
+/// Makes changes one after the other, until the server is gone.
 async fn drive(server: &mut TestServer, model: &mut SceneModel, random: &mut Random) -> Unanswered {
     let mut n_answered = 0;
     loop {
@@ -211,7 +211,7 @@ fn step(model: &SceneModel, random: &mut Random) -> Step {
     }
 }
 
-/// Splits a triangle, and moves vertices before, while and after that.
+/// Splits a triangle, and moves vertices before, during and after that.
 async fn cut_and_deform(
     server: &mut TestServer,
     (model, next): (&mut SceneModel, &mut SceneModel),
@@ -223,7 +223,7 @@ async fn cut_and_deform(
     for sequence in 1..=1 + random.below(4) as u64 {
         let vertices = [random.below(tissue.n_vertices()) as u32];
         let place = tissue.place(vertices[0]).map(|x| x + random.range(-0.01, 0.01) as f32);
-        // Both with and without the cut: from here on their revisions may be seen.
+        // Deforms both models, with and without the cut: from here on their revisions may be seen.
         tissue.deform(&vertices, &place);
         let request = DeformRequest { tissue_id: id, ..sparse(sequence, &vertices, &place) };
         deformations.push(request);
@@ -266,7 +266,7 @@ async fn cut_and_deform(
     deformed.into_iter().try_for_each(|answer| answer.map(drop))
 }
 
-/// The connection broke: a killed process refuses nothing.
+/// Returns whether the connection broke: a killed process refuses nothing.
 fn is_gone(status: &Status) -> bool {
     use tonic::Code;
     matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled)

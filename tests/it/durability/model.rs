@@ -1,4 +1,4 @@
-//! A client's own book of what it was told: what a durable scene must be after any crash.
+//! A client's own record of acknowledgements: the required state of a durable scene after any crash.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::support::{meshes::Mesh, server::Seen};
 #[derive(Clone, Debug, Default)]
 pub struct SceneModel {
     pub tissues: BTreeMap<u32, TissueModel>,
-    /// Names by id.
+    /// Tool names by id.
     pub tools: BTreeMap<u32, String>,
     pub last_tissue: u32,
     pub last_tool: u32,
@@ -24,18 +24,18 @@ pub struct SceneModel {
 #[derive(Clone, Debug)]
 pub struct TissueModel {
     pub name: String,
-    /// Where each vertex was when it was made, x, y, z.
+    /// Position of each vertex when it was made, x, y, z.
     made_at: Vec<f32>,
-    /// Where all vertices of the time were at each geometry revision that was asked for.
+    /// Positions of all vertices that existed at each geometry revision that was requested.
     history: BTreeMap<u64, Vec<f32>>,
     triangles: BTreeMap<u32, [u32; 3]>,
     next_triangle: u32,
     topology_revision: u64,
-    /// The greatest that was told.
+    /// Greatest durable geometry revision that was reported.
     pub durable_geometry: u64,
 }
 
-/// A surface as an export has it.
+/// A surface as exported.
 struct Exported {
     positions: Vec<f32>,
     triangles: BTreeMap<u32, [u32; 3]>,
@@ -64,7 +64,7 @@ impl TissueModel {
         self.topology_revision
     }
 
-    /// The triangle at a place among those that are there.
+    /// Returns the triangle at an index among those that exist.
     pub fn triangle(&self, at: usize) -> Option<(u32, [u32; 3])> {
         self.triangles.iter().nth(at).map(|(id, vertices)| (*id, *vertices))
     }
@@ -82,7 +82,7 @@ impl TissueModel {
         std::array::from_fn(|k| self.made_at[at + k])
     }
 
-    /// A deformation is on its way: from now on its revision may be seen.
+    /// Adds a deformation that is on its way: from now on its revision may be seen.
     pub fn deform(&mut self, vertices: &[u32], positions: &[f32]) {
         let (revision, last) = self.history.last_key_value().expect("the first");
         let (revision, mut next) = (revision + 1, last.clone());
@@ -105,13 +105,13 @@ impl TissueModel {
 
     fn positions_at(&self, revision: u64) -> Option<Vec<f32>> {
         let mut positions = self.history.get(&revision)?.clone();
-        // Cuts do not move what is there, so a vertex that came later is where it was made.
+        // Cuts do not move existing vertices, so a vertex that came later is where it was made.
         positions.extend_from_slice(&self.made_at[positions.len().min(self.made_at.len())..]);
         positions.truncate(self.made_at.len());
         Some(positions)
     }
 
-    /// How far each triangle is from a point now, by id.
+    /// Returns the current distance of each triangle from a point, by id.
     pub fn distances(&self, from: DVec3) -> BTreeMap<u32, f64> {
         let newest = self.history.last_key_value().expect("the first");
         let positions = self.positions_at(*newest.0).expect("it is there");
@@ -121,7 +121,7 @@ impl TissueModel {
         self.triangles.iter().map(|(id, corners)| (*id, distance(corners))).collect()
     }
 
-    /// What was not kept is gone: its revisions are given anew.
+    /// Drops the revisions that were not kept; their numbers are given again.
     fn go_back(&mut self, revision: u64) {
         self.history.retain(|r, _| *r <= revision);
     }
@@ -138,7 +138,7 @@ impl SceneModel {
         self.tools.insert(self.last_tool, name.to_owned());
     }
 
-    /// The same as it goes on from what is seen, or where it is not that.
+    /// Returns the model as it continues from the seen scene, or an error that says how the scene differs.
     pub fn found(&self, seen: &Seen) -> Result<SceneModel, String> {
         let mut found = self.clone();
         let differs = |what: String| Err(what);

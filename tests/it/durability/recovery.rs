@@ -1,4 +1,4 @@
-//! The start of a server that has scenes to read: how long it takes, and what clients are told until it is over.
+//! Start of a server that has scenes to read: its duration, and the answers to clients until it is over.
 
 use std::{
     fs,
@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// Whoever opens a snapshot waits for as long as a file is there.
+/// C library that makes each open of a snapshot wait while a file exists.
 const GATED_OPEN: &str = "
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -52,7 +52,7 @@ OPEN(open)
 OPEN(open64)
 ";
 const TRIANGLES: u32 = 20_000;
-/// The promise for so many.
+/// Recovery time promised for [`TRIANGLES`], seconds.
 const RECOVERY_MAX_S: f64 = 1.0;
 const SOON: Duration = Duration::from_secs(60);
 
@@ -111,7 +111,7 @@ async fn whoever_comes_while_scenes_are_read_is_told_so_and_served_after_that() 
     let scene = GetSceneRequest { scene_id: SCENE.to_owned() };
     let refused = server.scenes.get_scene(scene).await.expect_err("it is not read");
     assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
-    // Nor may there be another of that name.
+    // No other scene may take the name either.
     for id in [SCENE, "another"] {
         let create = CreateSceneRequest { scene_id: id.to_owned(), durable: None };
         let refused = server.scenes.create_scene(create).await.expect_err("none is made");
@@ -143,7 +143,7 @@ async fn twenty_thousand_triangles_are_served_soon_after_a_kill() {
     server.add_tissue(tissue_upload("organ", &organ)).await.expect("tissue 1");
     let tool = vec![tool_head(tool_header("probe", &link())), tool_piece(link().chunk())];
     server.add_tool(tool).await.expect("tool 1");
-    // A journal that is not empty.
+    // Adds entries to the journal.
     let moved: Vec<f32> = organ.positions.iter().map(|x| x * 1.01).collect();
     server.deform(vec![dense(1, &moved)]).await.remove(0).expect("good");
     for triangle in 0..100 {

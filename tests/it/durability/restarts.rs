@@ -1,4 +1,4 @@
-//! Ends in good order, throw-away scenes, owners, and two servers on one folder.
+//! Clean shutdowns, throw-away scenes, owners, and two servers on one folder.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ use crate::support::{
     server::{TestServer, tissue},
 };
 
-/// Far between, so that only an end in good order can have kept what is newer.
+/// Long interval, so that only a clean shutdown can have kept newer positions.
 const SELDOM: [(&str, &str); 1] = [("PALPATE_STORE_POSITIONS_INTERVAL", "1h")];
 
 async fn serve(folder: &Folder) -> (Process, TestServer) {
@@ -64,7 +64,7 @@ async fn sigterm_keeps_the_newest_positions_and_all_else() {
     assert_eq!(after.scene.tissues[0].durable_geometry_revision, Some(5));
     after.scene.tissues[0].durable_geometry_revision = Some(0);
     assert_eq!(after, before);
-    // And again, with nothing new.
+    // A second restart, with nothing new.
     end(process, server).await;
     let (process, mut server) = serve(&folder).await;
     after.scene.tissues[0].durable_geometry_revision = Some(5);
@@ -146,7 +146,7 @@ async fn a_scene_is_still_its_owner_s_after_a_crash() {
     server.scenes.create_scene(by(SURGEON, creation("third"))).await.expect("room again");
     let gone = server.scenes.delete_scene(by(ADMIN, delete())).await;
     assert_refused(gone, Code::NotFound, &format!("scene {SCENE}"), "deleted");
-    // Nowhere on the disk is what opens it.
+    // The secrets that open the scene are nowhere on the disk.
     let secrets = [SURGEON, OTHER, ADMIN];
     for file in files_below(&folder.0.join("scenes")) {
         let bytes = std::fs::read(&file).expect("readable");
@@ -184,19 +184,19 @@ async fn a_second_server_on_one_folder_is_refused_in_words() {
     assert_eq!(line, "", "whoever waits for the address waits for a server that goes on");
     assert!(words.contains("is in use by another server"), "{words}");
     assert!(words.contains("store.scenes"), "{words}");
-    // For fields alone a folder can be shared.
+    // A folder can be shared for fields alone.
     let sharing = [("PALPATE_STORE_SCENES", "false")];
     let mut third = Process::serve_keeping(&folder.0, &[], &sharing);
     TestServer::connect(third.address()).await.create(SCENE).await.expect("a new scene");
     process.signal("KILL");
     drop(server);
     process.end();
-    // What a killed server held is free.
+    // Everything that a killed server held is free.
     let (process, server) = serve(&folder).await;
     end(process, server).await;
 }
 
-/// Numbers of the files of the scene that have this extension, ascending.
+/// Returns the numbers of the scene's files with this extension, ascending.
 fn numbers(folder: &Folder, extension: &str) -> Vec<u64> {
     let files = files_below(&folder.0.join("scenes").join(SCENE)).into_iter();
     let files = files.filter(|path| path.extension().is_some_and(|e| e == extension));
@@ -206,7 +206,7 @@ fn numbers(folder: &Folder, extension: &str) -> Vec<u64> {
     numbers
 }
 
-/// Waits until both first files of a scene have given way to newer ones, and no file is left that nobody needs.
+/// Waits until newer files have replaced both first files of a scene, and no file is left that nobody needs.
 async fn two_are_left(folder: &Folder, mut between: impl AsyncFnMut()) {
     let until = Instant::now() + Duration::from_secs(60);
     loop {
@@ -253,7 +253,7 @@ async fn long_journals_make_snapshots_of_which_two_are_kept_and_nothing_else() {
         ("PALPATE_STORE_POSITIONS_INTERVAL", "100ms"),
     ];
     let (folder, process, mut server) = with_orphan("by-size", &size).await;
-    // A journal may be four times as long as the last snapshot: the second one is due after some forty more.
+    // A journal may be four times as long as the last snapshot: the second snapshot is due after some forty more cuts.
     let mut n_cuts = 0;
     two_are_left(&folder, async || {
         for _ in 0..60 {
@@ -275,6 +275,6 @@ async fn changes_make_snapshots_after_a_time_of_which_two_are_kept_and_nothing_e
         server.scenes.edit_topology(long_cut()).await.expect("a cut");
     })
     .await;
-    // Without a change there is nothing to keep anew: each is of a cut that came after the one before.
+    // A scene without a change needs no new snapshot: each is of a cut that came after the one before.
     assert_kept(&folder, process, server).await;
 }

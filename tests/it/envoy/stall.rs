@@ -1,4 +1,4 @@
-//! A server behind Envoy that is stopped while loops go on sending.
+//! A server behind Envoy that is stopped while loops keep sending.
 
 use std::time::Duration;
 
@@ -14,12 +14,14 @@ use crate::support::{
 };
 
 const LOOPS: usize = 8;
-/// A quarter of the default, and with it what a server takes of small frames on one connection: as if the loops were 32.
+/// A quarter of the default. The server's limit for small frames on one connection shrinks with it, as if there were 32
+/// loops.
 const WINDOW: &str = "4194304";
-/// Less than Envoy and the server take for the end of a connection.
+/// Shorter than the silence that Envoy and the server take for the end of a connection.
 const STOP: Duration = Duration::from_secs(4);
 
-/// All that waited arrives at once then, on connections of few streams each: no server takes that for an attack.
+/// All waiting messages arrive at once after the stop, on connections of few streams each: no server takes that for an
+/// attack.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn loops_outlive_a_stop_of_their_server() {
     let Some(program) = program() else { return };
@@ -55,7 +57,7 @@ async fn loops_outlive_a_stop_of_their_server() {
     println!(
         "{LOOPS} loops, a server stopped for {STOP:?}: all answered {slowest:?} after it goes on"
     );
-    // A second on the same streams: none was about to end.
+    // The same streams go on for a second: none was about to end.
     tokio::time::sleep(Duration::from_secs(1)).await;
     for each in loops {
         each.fresh().await;

@@ -1,4 +1,4 @@
-//! A data folder in which there is no room.
+//! A data folder without free space.
 
 use std::{
     fs,
@@ -18,9 +18,9 @@ use crate::{
     },
 };
 
-/// Files end after a kilobyte, and the write that goes on fails; no privileges are needed for that.
+/// Limits files to a kilobyte; a write that goes on fails. No privileges are needed for that.
 const SHORT_FILES: [&str; 3] = ["sh", "-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""];
-/// A full file system of its own, which only the server sees; the system may not allow that.
+/// Gives the server a full file system that only it sees; the system may not allow that.
 const FULL_DISK: [&str; 5] = [
     "unshare",
     "-rm",
@@ -31,17 +31,17 @@ const FULL_DISK: [&str; 5] = [
     exec \"$0\" \"$@\"",
 ];
 
-/// Tools that are added beside a running loop; each has a field that would be kept.
+/// Tools added during a running loop; each has a field that would be kept.
 const TOOLS: u32 = 5;
 
-/// Whether the system gives this user file systems of its own.
+/// Returns whether the system gives this user file systems of its own.
 fn may_mount(folder: &Path) -> bool {
     let mut mount = Command::new("unshare");
     mount.args(["-rm", "mount", "-t", "tmpfs", "none"]).arg(folder);
     mount.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|done| done.success())
 }
 
-/// Fields are kept to save time; without room for them everything else is as ever.
+/// Fields are kept to save time; without space for them everything else works as ever.
 async fn nothing_is_kept_and_nothing_else_is_lost(through: &[&str], folder: &Folder, reason: &str) {
     let mut process = Process::serve_through(through, &folder.0);
     let mut server = TestServer::connect(process.address()).await;
@@ -63,7 +63,7 @@ async fn nothing_is_kept_and_nothing_else_is_lost(through: &[&str], folder: &Fol
     println!("{reason}: a loop beside {TOOLS} tools whose fields cannot be kept: {times}");
     against("a loop beside fields that cannot be kept: p99", times.p99_us, 1_000.0, "us");
     ticks.stop().await;
-    // As the server sees it.
+    // Path of the folder as the server sees it.
     let fields = format!("/proc/{}/root{}/fields", process.id(), folder.0.display());
     let left: Vec<_> = fs::read_dir(fields).expect("the folder is there").collect();
     assert!(left.is_empty(), "{left:?}");

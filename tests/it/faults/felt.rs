@@ -1,4 +1,4 @@
-//! What a hand feels when the server stops, ends, or takes the scene or the key away, in contact: a force that fades.
+//! Force on a hand in contact when the server stops, ends, or takes the scene or the key away: the force fades.
 
 use std::{fs, future::pending, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -31,13 +31,13 @@ use crate::support::{
 const RADIUS_M: f64 = 0.01;
 const DEPTH_M: f64 = 0.003;
 const DT_S: f64 = 1e-3;
-/// How fast the servo lets a force rise by itself.
+/// Rate at which the servo lets a force rise by itself.
 const RATE_N_S: f64 = 300.0;
-/// Until an answer counts as missing; its sample goes on without.
+/// Time after which an answer counts as missing; its sample goes on without it.
 const ANSWER_MAX: Duration = Duration::from_millis(20);
 const SOON: Duration = Duration::from_secs(60);
 
-/// A program of its own, and the file of its keys.
+/// A server process, and the file of its keys.
 struct KeyedProcess {
     process: Process,
     keys: PathBuf,
@@ -93,10 +93,10 @@ impl Felt {
         felt
     }
 
-    /// Until the tissue is felt, as slowly as ever.
+    /// Waits until the tissue is felt again; the force rises no faster than ever.
     async fn comes_back(&mut self) {
         let mut force = 0.0f64;
-        // However slow this machine is: a tick that had no time has no model.
+        // A slow machine needs many ticks: a tick that had no time has no model.
         for _ in 0..10_000 {
             self.ask(SOON).await;
             let got = self.sample().force_n.length();
@@ -110,7 +110,7 @@ impl Felt {
     }
 
     fn device(&self) -> DVec3 {
-        // From 1 mm above, by 0.2 mm a tick.
+        // The device starts 1 mm above the slab and goes down by 0.2 mm a tick.
         let height = (0.001 - 2e-4 * self.sequence as f64).max(-DEPTH_M);
         DVec3::new(0.02, 0.035, RADIUS_M + height)
     }
@@ -140,9 +140,9 @@ impl Felt {
         self.servo.step(&device, DT_S)
     }
 
-    /// From the last model on the force never rises once it fades, and is gone 50 ms after the model expired.
+    /// Checks that the force never rises once it fades after the last model, and is gone 50 ms after the model expired.
     async fn fades(&mut self, name: &str) {
-        // What was on its way still comes.
+        // Answers that were on their way still come.
         let mut missing = 0;
         while missing < 5 {
             missing = if self.ask(ANSWER_MAX).await { 0 } else { missing + 1 };
@@ -197,7 +197,7 @@ async fn a_force_fades_when_the_scene_or_the_key_is_taken_away() {
     felt.fades("key revoked").await;
 }
 
-/// The stream is dropped, and nobody says so to the servo.
+/// The stream is dropped, and the servo gets no notice of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_force_fades_when_the_stream_is_cut() {
     let mut served = KeyedProcess::serve("cut");
@@ -207,7 +207,7 @@ async fn a_force_fades_when_the_stream_is_cut() {
     felt.fades("stream cut").await;
 }
 
-/// The stream stays, and each tick is refused until the scene is served again.
+/// The stream stays open, and each tick is refused until the scene is served again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_force_fades_when_the_scene_is_quarantined_and_comes_back_with_it() {
     let config = Config { listen: "127.0.0.1:0".parse().expect("good"), ..Config::default() };
@@ -217,7 +217,7 @@ async fn a_force_fades_when_the_scene_is_quarantined_and_comes_back_with_it() {
     let served = Arc::clone(&registry);
     tokio::spawn(async move { serve_registry(listeners, &config, served, pending()).await });
     let mut felt = Felt::pressed(address).await;
-    // No request makes a writer fail: what it would do then is done here.
+    // No request makes a writer fail, so the test does here what a writer would do then.
     let life = registry.get(SCENE).expect("there").life();
     life.set_quarantined(true);
     felt.fades("scene quarantined").await;

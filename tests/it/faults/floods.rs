@@ -22,9 +22,9 @@ use crate::{
     },
 };
 
-/// The client's slowest hundredth, against the same without the flood.
+/// Maximum ratio of the client's p99 under a flood to its p99 without.
 const SLOWER_TARGET: f64 = 1.25;
-/// For the client to be answered in at all.
+/// Time within which the client must be answered at all.
 const ALIVE: Duration = Duration::from_secs(20);
 
 /// Runs a flood against a server whose other client goes on all the while.
@@ -50,7 +50,7 @@ async fn withstand<F: Future<Output = ()>>(name: &str, flood: impl Fn(SocketAddr
     // Attacker, server and client share the cores of one machine: that alone costs the client more.
     against(&format!("{name}: p99 against before"), slower, SLOWER_TARGET, "x");
     victim.stop().await;
-    // New clients are let in, too.
+    // New clients are accepted too.
     let mut other = TestServer::connect(server.address).await;
     timeout(ALIVE, other.seen()).await.expect("a new client is served");
 }
@@ -60,7 +60,7 @@ async fn five_thousand_streams_on_one_connection() {
     withstand("5,000 streams", |address| async move {
         let mut raw = RawHttp2::connect(address).await;
         let calls: Vec<u8> = (0..5_000).flat_map(|n| track_call(2 * n + 1)).collect();
-        // The server may close the connection before it has all of them.
+        // The server may close the connection before it has all calls.
         raw.send(&calls).await;
     })
     .await;
@@ -130,7 +130,7 @@ async fn connections_that_are_idle() {
         for _ in 0..200 {
             idle.push(RawHttp2::connect(address).await);
         }
-        // They are let in; more than the limit are not, and that is all that happens.
+        // Idle connections are accepted up to the limit; more are not, and that is the only effect.
         let surplus = TcpStream::connect(address).await.expect("it listens");
         drop((idle, surplus));
     })

@@ -1,4 +1,4 @@
-//! Streams whose ticks ask for seconds of work: nobody else waits for them.
+//! Streams whose ticks need seconds of work: no other client waits for them.
 
 use std::{
     env, fs,
@@ -36,11 +36,11 @@ use crate::{
 
 const N_TOOLS: u32 = 8;
 const N_LINKS: u32 = 8;
-/// Without a bound on a tick these took 10 to 46 s.
+/// Maximum wait; without a bound on a tick these waits were 10 to 46 s.
 const WAIT_MAX: Duration = Duration::from_secs(3);
-/// Of a thread that has nothing else to do, on a machine whose cores are all taken.
+/// Maximum wait for a thread that has nothing else to do, on a machine whose cores are all busy.
 const APART_WAIT_MAX: Duration = Duration::from_secs(1);
-/// Twice in it the watchdog is told.
+/// Watchdog timeout; the server notifies the watchdog twice in it.
 const SILENCE_MAX: Duration = Duration::from_secs(2);
 
 fn mesh(data: palpate::geometry::MeshData) -> Mesh {
@@ -50,7 +50,7 @@ fn mesh(data: palpate::geometry::MeshData) -> Mesh {
     }
 }
 
-/// Eight links that cross each other like the spokes of a wheel.
+/// Returns a tool of eight links that cross each other like the spokes of a wheel.
 fn hog(name: &str, link: &Mesh) -> Vec<AddToolRequest> {
     let header = |i: u32| {
         let half = 0.5 * std::f64::consts::PI * f64::from(i) / f64::from(N_LINKS);
@@ -75,7 +75,7 @@ fn hog(name: &str, link: &Mesh) -> Vec<AddToolRequest> {
     upload
 }
 
-/// A stream of all hogs in the tissue, which never waits for an answer.
+/// Runs a stream of all hogs in the tissue, which never waits for an answer.
 async fn attack(address: std::net::SocketAddr, stop: Arc<AtomicBool>, cut_short: Arc<AtomicU64>) {
     let mut server = TestServer::connect(address).await;
     let report = ReportOptions {
@@ -118,7 +118,7 @@ async fn attack(address: std::net::SocketAddr, stop: Arc<AtomicBool>, cut_short:
     sender.abort();
 }
 
-/// What somebody waited for, one after the other.
+/// Waiting times, one after the other.
 #[derive(Default)]
 struct Waits(Vec<Duration>);
 
@@ -144,14 +144,14 @@ async fn set_up(server: &mut TestServer) {
     // All triangles of each tip share a vertex, whose ring no tick may walk for each contact.
     let spindle = mesh(shapes::spindle(20_000, 0.05, 0.07));
     server.add_tissue(tissue_upload("spindle", &spindle)).await.expect("tissue 3");
-    // One mesh for all: its field is built once and read again.
+    // All tools share a mesh: its field is built once and read again.
     let spoke = mesh(shapes::capsule(0.006, 0.08, 20));
     for i in 0..N_TOOLS {
         server.add_tool(hog(&format!("hog-{i}"), &spoke)).await.expect("a tool");
     }
 }
 
-/// How often systemd is told that the server is well, until `stop`.
+/// Counts the notifications to systemd that the server is well, until `stop`.
 fn count_signs(socket: &UnixDatagram, stop: &AtomicBool) -> usize {
     let mut n_told = 0;
     while !stop.load(Relaxed) {
@@ -162,8 +162,8 @@ fn count_signs(socket: &UnixDatagram, stop: &AtomicBool) -> usize {
     n_told
 }
 
-/// Two streams with 8 tools of 8 links each that cross each other and the tissue, with all pairs asked for and a margin
-/// of 1 cm, on two threads. Beside them a client on its own connection, health both ways, and the watchdog.
+/// Two streams with 8 tools of 8 links each that cross each other and the tissue, with all pairs requested and a margin
+/// of 1 cm, on two threads. At the same time: a client on its own connection, health both ways, and the watchdog.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_streams_of_64_crossing_links_keep_nobody_waiting() {
     let path = env::temp_dir().join(format!("palpate-hogs-{}", process::id()));
@@ -192,7 +192,7 @@ async fn two_streams_of_64_crossing_links_keep_nobody_waiting() {
     let mut stream =
         victim.hand_fed(start_message(crate::support::messages::start(TrackMode::Latest))).await;
     let mut health = HealthClient::new(TestServer::connect(address).await.channel);
-    // On a thread of its own, at the port of metrics.
+    // Health on a thread of its own, at the port of metrics.
     let mut apart = HealthClient::new(TestServer::connect(http).await.channel);
     let [mut ticks, mut checks, mut checks_apart, mut pages] = [(); 4].map(|()| Waits::default());
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Server and clients that are stopped for seconds, and the end of a server at work.
+//! Server and clients that are stopped for seconds, and the shutdown of a server at work.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Until an answer is fresh after the server goes on, milliseconds.
+/// Maximum time until an answer is fresh after the server goes on, milliseconds.
 const FRESH_MS_MAX: f64 = 50.0;
 const SOON: Duration = Duration::from_secs(60);
 
@@ -45,7 +45,7 @@ async fn streams(server: &mut TestServer, n: usize) -> Vec<Paced> {
     streams
 }
 
-/// All streams of a test share one connection: that is what HTTP/2's frame limits are hardest on.
+/// All streams of a test share one connection: that is the hardest case for HTTP/2's frame limits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_was_stopped_goes_on_with_every_stream() {
     let longest = Duration::from_millis(scaled(500).min(8_000) as u64);
@@ -120,7 +120,7 @@ async fn a_client_that_was_stopped_goes_on_and_disturbs_nobody() {
         "ms",
     );
     figure("memory kept for a client that is stopped", grown, 8.0, "MB");
-    // It has met nothing but a pause: in its last half second each of its ticks has an answer.
+    // The client has only paused: in its last half second each of its ticks has an answer.
     tokio::task::spawn_blocking(move || stopped.end()).await.expect("no panic");
     let rows = fs::read_to_string(csv).expect("it wrote its ticks");
     let numbers = |row: &str| row.split(',').map(|n| n.parse().expect("a number")).collect();
@@ -138,7 +138,7 @@ async fn a_client_that_was_stopped_goes_on_and_disturbs_nobody() {
 async fn a_server_that_is_to_end_tells_eight_live_streams_and_ends() {
     let (process, mut server) = served(&[]).await;
     let streams = streams(&mut server, 8).await;
-    // And one that says nothing.
+    // Another stream is idle.
     let mut idle = server.hand_fed(start_message(start(TrackMode::Latest))).await;
     idle.ask(tick_message(tick(1, 0.2))).await.expect("an answer");
     let told = Instant::now();
@@ -156,11 +156,11 @@ async fn a_server_that_is_to_end_tells_eight_live_streams_and_ends() {
     figure("SIGTERM with 9 streams: ended after", told.elapsed().as_secs_f64(), 10.0, "s");
 }
 
-/// Drained does not mean for ever: a client that keeps its connection busy is cut.
+/// Draining ends: a client that keeps its connection busy is cut.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_does_not_end_is_cut() {
     let (process, mut server) = served(&["--set", "transport.drain_max=200ms"]).await;
-    // Health may be watched for as long as anybody likes.
+    // A client may watch health for as long as it likes.
     let mut health = HealthClient::new(server.channel.clone());
     let watch = health.watch(HealthCheckRequest::default()).await.expect("known");
     let mut watch = watch.into_inner();

@@ -1,4 +1,4 @@
-//! What a field certifies is so, everywhere.
+//! Certified values of a field hold everywhere.
 
 use glam::DVec3;
 use palpate::oracle::{Random, triangle::closest_on_triangle};
@@ -16,7 +16,7 @@ use crate::{
 const POINTS_SMALL: usize = 10_000;
 const POINTS_LARGE: usize = 20_000;
 
-/// How much was compared.
+/// Counts of comparisons.
 #[derive(Default, Debug)]
 struct Tally {
     exact: usize,
@@ -90,7 +90,7 @@ fn the_pliers() {
     check(case, scaled(POINTS_LARGE), &mut Seed::or(303).random(0));
 }
 
-/// Intervals just on either side of a border are of one distance, which changes by no more than the step.
+/// Intervals just on either side of a border contain one distance, which changes by no more than the step.
 #[test]
 fn neighbours_agree_at_their_borders() {
     let seed = Seed::or(304);

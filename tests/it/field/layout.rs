@@ -1,4 +1,4 @@
-//! How a field is laid out: the same every time, and answering where it keeps nothing.
+//! Layout of a field: equal in every build, and with answers for regions of which it keeps nothing.
 
 use std::sync::{
     Mutex,
@@ -56,7 +56,7 @@ fn empty_space_outside_costs_nothing_and_the_surface_is_kept() {
     assert!(torus.field.report().deleted_leaves > 0);
 }
 
-/// Whatever the stage, a build that is told to stop ends without asking much more.
+/// A build that is stopped, at whatever stage, ends without asking much more.
 #[test]
 fn a_build_is_told_how_far_it_is_and_stops_when_told() {
     let torus = small().iter().find(|c| c.name == "torus").expect("it is there");
@@ -84,7 +84,7 @@ fn a_build_is_told_how_far_it_is_and_stops_when_told() {
     }
 }
 
-/// Points side by side, in and outside the root, some of them the same.
+/// Points next to each other, inside and outside the root, some of them repeated.
 #[test]
 fn wide_reads_answer_as_single_ones() {
     let mut random = Seed::or(17).random(0);
@@ -103,7 +103,7 @@ fn wide_reads_answer_as_single_ones() {
     }
 }
 
-/// A plate of twelve triangles, a fraction of a cell thick: both sides and the inside are told apart.
+/// A plate of twelve triangles, a fraction of a cell thick: the field distinguishes both sides and the inside.
 #[test]
 fn a_thin_plate_has_two_sides() {
     let surface = surface(shapes::cuboid(DVec3::new(0.03, 0.02, 0.0002)));

@@ -1,12 +1,12 @@
-//! Points where a field is put to the test.
+//! Test points for a field.
 
 use glam::DVec3;
 use palpate::{geometry::TriangleId, oracle::Random};
 
 use super::truth::Case;
 
-/// A point at random: anywhere in the root, on and just beside the border of a subspace, near the surface
-/// at every scale, and outside the root.
+/// Returns a random point: anywhere in the root, on and just beside the border of a subspace, near the surface at every
+/// scale, or outside the root.
 pub fn any(case: &Case, random: &mut Random) -> DVec3 {
     match random.below(5) {
         0 => in_root(case, random),
@@ -17,7 +17,7 @@ pub fn any(case: &Case, random: &mut Random) -> DVec3 {
     }
 }
 
-/// Beside a border: far above rounding, far below a cell.
+/// Offset from a border, metres: far above rounding, far below a cell.
 pub const BESIDE: f64 = 1e-9;
 
 pub fn in_root(case: &Case, random: &mut Random) -> DVec3 {
@@ -25,7 +25,7 @@ pub fn in_root(case: &Case, random: &mut Random) -> DVec3 {
     random.point(root.min.as_dvec3(), root.max.as_dvec3())
 }
 
-/// A point in a face of a subspace, and the axis across the face.
+/// Returns a point in a face of a subspace, and the axis across the face.
 pub fn on_border(case: &Case, random: &mut Random) -> (DVec3, DVec3) {
     let n = random.below(case.field.subspaces().count());
     let (min, max) = case.field.subspaces().nth(n).expect("counted");
@@ -35,7 +35,7 @@ pub fn on_border(case: &Case, random: &mut Random) -> (DVec3, DVec3) {
     (p, DVec3::AXES[axis])
 }
 
-/// From a nanometre to a tenth of the diagonal away, all decades alike.
+/// Returns a point from a nanometre to a tenth of the diagonal away from the surface, all decades alike.
 pub fn near_surface(case: &Case, random: &mut Random) -> DVec3 {
     let mesh = case.mesh();
     let triangles: Vec<TriangleId> = mesh.triangle_ids().collect();

@@ -1,4 +1,4 @@
-//! Fields with what is true of their surfaces, each built once for all tests.
+//! Fields and the truth about their surfaces, each built once for all tests.
 
 use std::sync::OnceLock;
 
@@ -27,26 +27,26 @@ pub struct Case {
     judge: Judge,
 }
 
-/// Who says what is true.
+/// Source of the truth.
 #[derive(Clone, Copy, PartialEq)]
 enum Judge {
     /// All triangles, one by one.
     BruteForce,
-    /// The index, which `differential` holds to brute force on the same meshes.
+    /// The index, which `differential` compares with brute force on the same meshes.
     Index,
 }
 
-/// What is true at a point.
+/// Truth at a point.
 pub struct Truth {
-    /// Metres, unsigned.
+    /// Unsigned distance, metres.
     pub distance: f64,
-    /// The point is inside; `None` where that is a matter of rounding.
+    /// Set if the point is inside; `None` if that is a matter of rounding.
     pub inside: Option<bool>,
-    /// How far another right distance may be from this one, metres.
+    /// Largest difference of another correct distance from this one, metres.
     pub error: f64,
 }
 
-/// Winding numbers this near a half, and distances of this many errors, leave the side open.
+/// Winding numbers this near a half, and distances of this share of the diagonal, leave the side open.
 const UNDECIDED: f64 = 1e-6;
 
 impl Case {
@@ -77,7 +77,7 @@ impl Case {
             }
         };
         let error = distance_error(self.mesh(), triangle, p);
-        // What the index judges has no other sign, but on its surface.
+        // The index has a winding number for every point, except on its surface.
         let is_on = distance < UNDECIDED * self.surface.bounds().diagonal();
         assert!(winding.is_some() || is_on, "no winding number at {p}, {distance} m away");
         let decided = winding.filter(|w| (w - 0.5).abs() > UNDECIDED && distance > error);
@@ -85,7 +85,7 @@ impl Case {
     }
 }
 
-/// The box, capsule and torus of the source's tests, a thin plate, and what has few vertices.
+/// The box, capsule and torus of the source's tests, a thin plate, and surfaces with few vertices.
 pub fn small() -> &'static [Case] {
     static CASES: OnceLock<Vec<Case>> = OnceLock::new();
     CASES.get_or_init(|| {
@@ -109,19 +109,19 @@ fn spade() -> palpate::geometry::MeshData {
     inputs::joined(&[shapes::cuboid(DVec3::new(0.03, 0.002, 0.08)), ball])
 }
 
-/// The dental probe, which is open; nothing without the shared data.
+/// The dental probe, which is open; `None` without the shared data.
 pub fn probe() -> Option<&'static Case> {
     static CASE: OnceLock<Option<Case>> = OnceLock::new();
     CASE.get_or_init(|| shared("dental_instrument_light.obj", 0.01)).as_ref()
 }
 
-/// The pliers, which are of eight bodies and open; nothing without the shared data.
+/// The pliers, which are of eight bodies and open; `None` without the shared data.
 pub fn pliers() -> Option<&'static Case> {
     static CASE: OnceLock<Option<Case>> = OnceLock::new();
     CASE.get_or_init(|| shared("pliers_binary.stl", 0.001)).as_ref()
 }
 
-/// Of a coarser field than usual, which is built in a fraction of the time, unless a long run is asked for.
+/// Builds a coarser field than usual, in a fraction of the time, unless a long run is requested.
 fn shared(file: &str, scale_to_m: f64) -> Option<Case> {
     const COARSE: f64 = 4e-3;
     let coarse = (scaled(1) == 1).then_some(COARSE);

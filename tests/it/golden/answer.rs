@@ -1,4 +1,4 @@
-//! What of an answer is the same each time, and what it adds to the tally.
+//! Reproducible part of an answer, and the counts that it adds to the tally.
 
 use palpate::proto::{
     AddTissueResponse, AddToolResponse, CreateSceneResponse, DeformResponse, DeleteSceneResponse,
@@ -12,10 +12,10 @@ use super::tally::Tally;
 
 /// A message of the server.
 pub trait Answer: prost::Message + Clone + std::fmt::Debug {
-    /// Zeroes what a clock, a cache or a generator of secrets made.
+    /// Zeroes the fields that a clock, a cache or a generator of secrets made.
     fn make_timeless(&mut self) {}
 
-    /// Counts what it says.
+    /// Adds the counts of the answer to the tally.
     fn count(&self, _into: &mut Tally) {}
 }
 
@@ -38,8 +38,8 @@ impl Answer for AddToolResponse {
 impl Answer for DeformResponse {
     fn make_timeless(&mut self) {
         self.update_us = 0.0;
-        // A worn index is built anew in the writer's idle time: before this deformation or not, as the machine has time.
-        // Which triangles then leave their place depends on it, and no other answer does.
+        // The writer rebuilds a worn index in its idle time: before this deformation or not, as the machine has time.
+        // The number of relocated triangles depends on it, and no other answer does.
         self.triangles_relocated = 0;
     }
 }

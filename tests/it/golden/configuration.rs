@@ -1,4 +1,4 @@
-//! Servers that have to give the same answers.
+//! Servers that must give equal answers.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -6,7 +6,7 @@ use palpate::store::FieldCache;
 
 use crate::support::{folder::Folder, process::Process, program::under_test};
 
-/// How a server is run.
+/// Settings of a server.
 pub struct Configuration {
     pub name: &'static str,
     threads: &'static str,
@@ -35,7 +35,7 @@ pub const CONFIGURATIONS: [Configuration; 3] = [
     },
 ];
 
-/// A server, and its data until it ends.
+/// A running server, and its data until it ends.
 pub struct Started {
     pub address: SocketAddr,
     _process: Process,
@@ -43,24 +43,26 @@ pub struct Started {
 }
 
 impl Started {
-    /// Where its scenes are recorded.
+    /// Returns the folder of its scene recordings.
     pub fn recordings(&self) -> PathBuf {
         self.data.0.join("recordings")
     }
 
-    /// The fields that it has built.
+    /// Returns the cache of the fields that it has built.
     pub fn fields(&self) -> FieldCache {
         FieldCache::new(&self.data.0, u64::MAX)
     }
 }
 
 impl Configuration {
-    /// One of them is enough, and as much work again: that whose instructions are not those of this process.
+    /// Returns whether its recordings are replayed. One configuration is enough, as a replay is as much work again: the
+    /// one whose instructions are not those of this process.
     pub fn is_replayed(&self) -> bool {
         self.wide_instructions == "false"
     }
 
-    /// A server that has not built a field yet. No session of it is ever stale or given up, and no tick cut short.
+    /// Starts a server that has not built a field yet. No session of it is ever stale or given up, and no tick cut
+    /// short.
     pub fn start(&self) -> Started {
         let program = under_test();
         let data = Folder::new(&format!("golden-{}", self.name));
@@ -68,7 +70,7 @@ impl Configuration {
         let variables = [
             ("PALPATE_DATA_DIR", data.0.to_str().expect("UTF-8")),
             ("PALPATE_RECORD_DIR", recordings.to_str().expect("UTF-8")),
-            // What is on the disk at an answer is a matter of time.
+            // The state on disk at an answer is a matter of time.
             ("PALPATE_STORE_SCENES", "false"),
             ("PALPATE_RUNTIME_THREADS", self.threads),
             ("PALPATE_RUNTIME_WIDE_INSTRUCTIONS", self.wide_instructions),

@@ -1,4 +1,4 @@
-//! One client's calls about one scene, each made when the one before was answered.
+//! Calls of one client about one scene, each made after the previous one was answered.
 
 use std::{
     collections::VecDeque,
@@ -31,17 +31,17 @@ pub struct Conversation<'a> {
     pub stage: &'a Stage,
     pub scene_id: String,
     pub transcript: Transcript,
-    /// Of the last deformation.
+    /// Sequence of the last deformation.
     deform_sequence: u64,
 }
 
-/// A haptic loop. What is sent at once comes to the server in one piece, as long as that has less than 16 KiB.
+/// A haptic loop. Requests sent at once reach the server in one piece, as long as they have less than 16 KiB.
 pub struct Track {
     pub requests: mpsc::Sender<Vec<TrackRequest>>,
     pub answers: Streaming<TrackResponse>,
 }
 
-/// Bursts as a stream of requests.
+/// A stream of requests, made of bursts.
 struct Bursts {
     sent: mpsc::Receiver<Vec<TrackRequest>>,
     ready: VecDeque<TrackRequest>,
@@ -62,7 +62,7 @@ impl Stream for Bursts {
 }
 
 impl<'a> Conversation<'a> {
-    /// A scene with tissue 1 and tool 1 of the stage.
+    /// Creates a scene with tissue 1 and tool 1 of the stage.
     pub async fn begin(address: SocketAddr, stage: &'a Stage, script: &str) -> Conversation<'a> {
         let server = TestServer::connect(address).await;
         let scene_id = format!("{}-{script}", stage.name);
@@ -76,7 +76,7 @@ impl<'a> Conversation<'a> {
         c
     }
 
-    /// Takes down what a call has answered.
+    /// Records the answer to a call.
     pub fn noted<A: Answer>(
         &mut self,
         call: &str,
@@ -102,7 +102,7 @@ impl<'a> Conversation<'a> {
         self.noted("AddTissue", outcome).map(drop)
     }
 
-    /// The stage's, under another name.
+    /// Adds the stage's tool under another name.
     pub async fn add_tool(&mut self, name: &str) -> Result<(), Status> {
         use add_tool_request::Message;
         let stage = self.stage;
@@ -124,7 +124,7 @@ impl<'a> Conversation<'a> {
         self.noted("AddTool", outcome).map(drop)
     }
 
-    /// The scene, and the surface of a tissue as it is now.
+    /// Reads the scene, and returns the current surface of a tissue.
     pub async fn surface(&mut self, tissue_id: u32) -> Surface {
         let request = GetSceneRequest { scene_id: self.scene_id.clone() };
         let outcome = self.server.scenes.get_scene(request).await;
@@ -157,7 +157,7 @@ impl<'a> Conversation<'a> {
         self.send_deform(request).await
     }
 
-    /// On a stream of its own.
+    /// Sends a deformation on a stream of its own.
     pub async fn send_deform(&mut self, request: DeformRequest) -> Result<DeformResponse, Status> {
         let outcome = match self.server.scenes.deform(tokio_stream::iter([request])).await {
             Ok(answers) => answers.into_inner().next().await.expect("each is answered"),
@@ -174,14 +174,14 @@ impl<'a> Conversation<'a> {
         self.noted("EditTopology", outcome)
     }
 
-    /// To the end of the answer, or its refusal.
+    /// Reads the answer to its end, or its refusal.
     pub async fn self_collisions(&mut self, request: DetectSelfCollisionsRequest) {
         let call = "DetectSelfCollisions";
         match self.server.haptics.detect_self_collisions(request).await {
             Ok(messages) => {
                 let mut messages = messages.into_inner();
                 while let Some(message) = messages.next().await {
-                    // A refusal is noted, and is the last.
+                    // A refusal is recorded, and is the last message.
                     let _ = self.transcript.note(call, message);
                 }
             }
@@ -199,13 +199,13 @@ impl<'a> Conversation<'a> {
         self.noted("DeleteScene", outcome).expect("it is there");
     }
 
-    /// A haptic loop of this scene.
+    /// Opens a haptic loop of this scene.
     pub async fn track(&mut self, start: TrackStart) -> Track {
         let scene_id = self.scene_id.clone();
         Track::open(&mut self.server, TrackStart { scene_id, ..start }).await
     }
 
-    /// Sends ticks at once and takes one answer.
+    /// Sends ticks at once and returns one answer.
     pub async fn ask(
         &mut self,
         track: &mut Track,
@@ -226,7 +226,7 @@ impl Track {
     }
 
     pub async fn ask(&mut self, ticks: Vec<TrackRequest>) -> Result<TrackResponse, Status> {
-        // An error: the stream has ended, and its status says why.
+        // An error means that the stream has ended; its status says why.
         let _ = self.requests.send(ticks).await;
         Ok(self.answers.message().await?.expect("each burst is answered"))
     }

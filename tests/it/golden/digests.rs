@@ -1,4 +1,4 @@
-//! The file of digests: a line for each conversation, its name and its digest in hexadecimal.
+//! File of digests: a line for each conversation, with its name and its digest in hexadecimal.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -25,19 +25,19 @@ impl Digests {
         fs::write(file(), lines.collect::<String>()).expect("the project can be written to");
     }
 
-    /// The same and one more.
+    /// Returns these digests and one more.
     pub fn with(mut self, name: &str, digest: String) -> Digests {
         self.0.insert(name.to_owned(), digest);
         self
     }
 
-    /// Those of other stages.
+    /// Returns the digests of the other stages.
     pub fn without(mut self, stages: &[&str]) -> Digests {
         self.0.retain(|name, _| !stages.iter().any(|stage| name.starts_with(stage)));
         self
     }
 
-    /// A line for each name whose digests differ.
+    /// Returns a line for each name whose digests differ.
     pub fn differences(&self, got: &Digests) -> Vec<String> {
         let names = self.0.keys().chain(got.0.keys().filter(|name| !self.0.contains_key(*name)));
         let of = |digests: &Digests, name: &String| {

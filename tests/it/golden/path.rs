@@ -1,6 +1,6 @@
-//! The path of an instrument's tip over a surface: from station to station, in and out.
+//! Path of an instrument's tip over a surface: from station to station, in and out.
 //!
-//! Only `+ - * /` and square roots, which IEEE 754 rounds the same on every machine.
+//! The path uses only `+ - * /` and square roots, which IEEE 754 rounds equally on every machine.
 
 use glam::{DQuat, DVec3};
 use palpate::{
@@ -12,33 +12,33 @@ use super::{stage::Grip, surface::Surface};
 
 /// Distance of two stations, in longest sides of the surface.
 const STEP: f64 = 0.07;
-/// How much an instrument leans from the surface's normal.
+/// Lean of an instrument from the surface's normal.
 const LEAN: f64 = 0.25;
 
-/// Vertices of a surface, each with its normal.
+/// A path over vertices of a surface, each with its normal.
 pub struct Path {
     stations: Vec<(DVec3, DVec3)>,
     lean: DVec3,
     length_m: f64,
 }
 
-/// Where the tip is.
+/// Position and orientation of the tip.
 #[derive(Clone, Copy)]
 pub struct Site {
     pub surface: DVec3,
-    /// Unit.
+    /// Unit vector.
     pub outward: DVec3,
-    /// Of the tool about its own axis: the tangent of a quarter of the angle.
+    /// Rotation of the tool about its own axis: the tangent of a quarter of the angle.
     pub roll: f64,
-    /// The same of each jaw.
+    /// Opening of each jaw: the tangent of a quarter of the angle.
     pub opening: f64,
-    /// Of the tip over the surface.
+    /// Height of the tip over the surface.
     pub height_m: f64,
     lean: DVec3,
 }
 
 impl Path {
-    /// A walk of `n` stations.
+    /// Creates a walk of `n` stations.
     pub fn over(surface: &Surface, seed: u64, n: usize) -> Path {
         let mut random = Random::new(seed);
         let mut any = || DVec3::new(random.f64(), random.f64(), random.f64()) - DVec3::splat(0.5);
@@ -62,7 +62,7 @@ impl Path {
         Path { stations, lean, length_m }
     }
 
-    /// `t` from 0 to 1 along the path. `height` is that of the tip over the surface, in longest sides.
+    /// Returns the site at `t` from 0 to 1 along the path. `height`: of the tip over the surface, in longest sides.
     pub fn site(&self, t: f64, height: f64) -> Site {
         let place = t.clamp(0.0, 1.0) * (self.stations.len() - 1) as f64;
         let i = (place as usize).min(self.stations.len() - 2);
@@ -80,14 +80,15 @@ impl Path {
         }
     }
 
-    /// In and out, `n_presses` times over the whole path, as deep as `press` longest sides.
+    /// Returns the site of a tip that goes in and out `n_presses` times over the whole path, as deep as `press` longest
+    /// sides.
     pub fn pressed(&self, t: f64, n_presses: f64, press: f64) -> Site {
         const LIFT: f64 = 0.02;
         self.site(t, LIFT - (LIFT + press) * wave(n_presses * t))
     }
 }
 
-/// Smoothly from 0 to 1 and back, with period 1.
+/// Rises smoothly from 0 to 1 and back, with period 1.
 pub fn wave(t: f64) -> f64 {
     let u = t - t.floor();
     let hill = 4.0 * u * (1.0 - u);
@@ -99,7 +100,7 @@ impl Site {
         self.surface + self.outward * self.height_m
     }
 
-    /// A tool held by its grip, its tip here.
+    /// Returns the pose of a tool that is held by its grip, with its tip here.
     pub fn pose(&self, tool_id: u32, grip: &Grip) -> ToolPose {
         let axis = (self.outward + LEAN * self.lean).try_normalize().unwrap_or(self.outward);
         let rotation = to_axis(grip.back, axis) * about(grip.back, self.roll);
@@ -119,16 +120,16 @@ pub fn pose(q: DQuat, translation: DVec3) -> Pose {
     Pose { position_m: Some(vec3(translation)), orientation }
 }
 
-/// About a unit vector, by the angle whose quarter has the tangent `r`.
+/// Returns the rotation about a unit vector by the angle whose quarter has the tangent `r`.
 pub fn about(axis: DVec3, r: f64) -> DQuat {
     let (sin, cos) = (2.0 * r / (1.0 + r * r), (1.0 - r * r) / (1.0 + r * r));
     DQuat::from_xyzw(axis.x * sin, axis.y * sin, axis.z * sin, cos)
 }
 
-/// The shortest turn of one unit vector to another.
+/// Returns the shortest rotation of one unit vector to another.
 fn to_axis(from: DVec3, to: DVec3) -> DQuat {
     let (cross, w) = (from.cross(to), 1.0 + from.dot(to));
-    // Opposite: any half turn.
+    // Opposite vectors: any half turn.
     let any = DQuat::from_xyzw(from.y, from.z, from.x, 0.0);
     if w < 0.001 {
         any.normalize()

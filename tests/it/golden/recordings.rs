@@ -1,4 +1,4 @@
-//! Recordings are answered as they were: those of the conversations, and those that are kept in `tests/golden`.
+//! Recordings are answered as they were recorded: those of the conversations, and those that `tests/golden` keeps.
 
 use std::{
     env, fs,
@@ -17,12 +17,13 @@ use crate::{
     support::{folder::Folder, program::under_test},
 };
 
-/// A few ticks of a conversation come while its scene is not there any more. Of generated meshes alone there are 850.
+/// Number of equal answers to exceed. A few ticks of a conversation come when its scene is gone. Generated meshes alone
+/// give 850.
 const TICKS_MIN: u64 = 800;
 /// Loops that are replayed at a time.
 const REPLAY_THREADS: usize = 4;
 
-/// Replays what a server has recorded of so many conversations.
+/// Replays the recordings of a server, which has recorded so many `conversations`.
 pub fn replay_all(server: &Started, conversations: usize) {
     let files = fs::read_dir(server.recordings()).expect("it records");
     let mut files: Vec<PathBuf> = files.map(|entry| entry.expect("there").path()).collect();
@@ -36,7 +37,7 @@ pub fn replay_all(server: &Started, conversations: usize) {
         n_changes += report.equal_changes;
         if report.sessions.len() > 1 {
             let together = replayed(file, server, REPLAY_THREADS);
-            // What is equal is told by the same words, loop by loop.
+            // Equal reports have equal text, loop by loop.
             let [one, several] = [&report, &together].map(|report| format!("{report:?}"));
             assert_eq!(one, several, "{}", file.display());
             n_together += 1;
@@ -68,7 +69,7 @@ fn kept(instrument: Instrument) -> PathBuf {
     folder.join(format!("{}.mcap", instrument.name()))
 }
 
-/// Of this build, into the place of the kept ones.
+/// Replaces the kept recording by one of this build.
 async fn write_anew(instrument: Instrument) {
     let folder = Folder::new("golden-recordings");
     let mut server = recording_server(&folder.0).await;
@@ -79,8 +80,8 @@ async fn write_anew(instrument: Instrument) {
     fs::copy(file_of(&folder.0), kept(instrument)).expect("room");
 }
 
-/// With narrow instructions and wide ones, in whatever build `PALPATE_SERVER_BIN` names. Each has one loop, so that threads
-/// are no matter: [`replay_all`] has several.
+/// Replays with narrow instructions and wide ones, in the build that `PALPATE_SERVER_BIN` names. Each recording has one
+/// loop, so that threads do not matter: [`replay_all`] has several loops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recordings_of_earlier_builds_are_answered_as_they_were() {
     let is_writing = env::var("PALPATE_GOLDEN").is_ok_and(|what| what == "write");
@@ -95,7 +96,7 @@ async fn recordings_of_earlier_builds_are_answered_as_they_were() {
             command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));
             let done = command.output().expect("it was built");
             let said = String::from_utf8_lossy(&done.stdout);
-            // The refused ticks too.
+            // The count includes the refused ticks.
             let all = format!("session 1: {} answers equal bit for bit", TICKS + 2);
             assert!(done.status.success() && said.contains(&all), "{instrument:?}: {said}");
         }

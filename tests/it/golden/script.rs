@@ -1,4 +1,4 @@
-//! Which conversations there are, and what has to happen in each.
+//! List of conversations, and what has to happen in each.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use super::{
     transcript::Transcript,
 };
 
-/// What is said on a stage.
+/// A conversation that is played on a stage.
 #[derive(Clone, Copy, Debug)]
 enum Script {
     Press,
@@ -30,12 +30,12 @@ enum Script {
     Refuse,
 }
 
-/// The scripts of every stage.
+/// Scripts of every stage.
 const EVERYWHERE: [Script; 6] =
     [Script::Press, Script::Pairs, Script::Deform, Script::Cut, Script::Sweep, Script::Coalesce];
-/// Those of all stages but the pliers', whose field takes long to read again for each scene.
+/// Scripts of all stages but the pliers', whose field takes long to read again for each scene.
 const LIGHT: [Script; 4] = [Script::Options, Script::Resume, Script::Query, Script::SelfCollision];
-/// Those of the generated stage alone.
+/// Scripts of the generated stage alone.
 const GENERATED: [Script; 2] = [Script::Crowd, Script::Refuse];
 
 impl Script {
@@ -73,7 +73,7 @@ impl Script {
         }
     }
 
-    /// On any stage.
+    /// Returns the least counts on any stage.
     fn least(self) -> Tally {
         match self {
             Script::Press => press::LEAST,
@@ -92,10 +92,10 @@ impl Script {
     }
 }
 
-/// Plays every script on every stage, and tells the transcripts by name.
+/// Plays every script on every stage, and returns the transcripts by name.
 ///
 /// # Panics
-/// When less happens than has to.
+/// Panics if less happens than has to.
 pub async fn play_all(server: SocketAddr, stages: &[Stage]) -> Vec<(String, Transcript)> {
     let mut transcripts = Vec::new();
     for stage in stages {

@@ -1,4 +1,4 @@
-//! The requests of each conversation, one file a theme.
+//! Requests of each conversation, one file per theme.
 
 pub mod coalesce;
 pub mod crowd;
@@ -21,7 +21,7 @@ use palpate::proto::{
 
 use crate::support::messages::tick_message;
 
-/// A loop of tool 1.
+/// Returns the start of a loop of tool 1.
 pub fn start(mode: TrackMode, report: ReportOptions) -> TrackStart {
     TrackStart {
         tool_ids: vec![1],
@@ -31,7 +31,7 @@ pub fn start(mode: TrackMode, report: ReportOptions) -> TrackStart {
     }
 }
 
-/// A tick without a deadline.
+/// Returns a tick without a deadline.
 pub fn tick(sequence: u64, tools: Vec<ToolPose>) -> TrackRequest {
     let client_time_ns = 1_000_000 * sequence as i64 - 7;
     tick_message(Tick { sequence, client_time_ns, tools, deadline_us: 0 })

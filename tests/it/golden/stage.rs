@@ -1,4 +1,4 @@
-//! What conversations are about: a tissue and a tool, generated or from the shared meshes.
+//! Stages of conversations: a tissue and a tool, generated or from the shared meshes.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ use prost::Message as _;
 
 use super::path::{about, pose, vec3};
 
-/// Of a field, in metres: fields are built anew by each server, and coarse ones soon.
+/// Field tolerance in metres: each server builds its fields from scratch, and coarse fields build fast.
 const FIELD_TOLERANCE_M: f64 = 0.002;
 const PROBE_RADIUS_M: f64 = 0.001;
 const JAW_LENGTH_M: f64 = 0.03;
@@ -23,7 +23,7 @@ const SHAFT_RADIUS_M: f64 = 0.004;
 const SHAFT_HALF_LENGTH_M: f64 = 0.05;
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// A tissue, a tool and how it is held.
+/// A tissue, a tool and its grip.
 pub struct Stage {
     pub name: &'static str,
     pub tissue: Upload,
@@ -39,16 +39,16 @@ pub struct Upload {
     pub chunks: Vec<MeshChunk>,
 }
 
-/// Where an instrument touches, in its own frame.
+/// Point of an instrument that touches, in the instrument's own frame.
 pub struct Grip {
     pub tip: DVec3,
-    /// Unit, from the tip along the tool.
+    /// Unit vector from the tip along the tool.
     pub back: DVec3,
     has_jaws: bool,
 }
 
 impl Stage {
-    /// All of them that can be had, and the names of the others.
+    /// Returns all stages that are available, and the names of the others.
     pub fn all() -> (Vec<Stage>, Vec<&'static str>) {
         let Some(data) = shared_data() else { return (vec![grasper()], vec!["probe", "pliers"]) };
         let meshes = data.join("meshes");
@@ -56,7 +56,7 @@ impl Stage {
     }
 }
 
-/// Of the meshes that the standard library's sines and exponentials had a part in.
+/// Returns the digest of the meshes that depend on the standard library's sines and exponentials.
 pub fn digest_of_generated(stages: &[Stage]) -> String {
     let generated = &stages[0];
     let uploads = generated.links.iter().map(|(_, mesh)| mesh).chain([&generated.tissue]);
@@ -67,7 +67,7 @@ pub fn digest_of_generated(stages: &[Stage]) -> String {
     hash.finalize().to_hex().to_string()
 }
 
-/// Three links on a smooth organ.
+/// A tool of three links on a smooth organ.
 fn grasper() -> Stage {
     let upper = shapes::jaw(JAW_LENGTH_M, 12);
     let lower = shapes::mirrored_z(&upper);
@@ -125,7 +125,7 @@ fn at_tip(name: &str, link: u32, at: DVec3) -> Probe {
     Probe { name: name.to_owned(), link, position_m, radius_m: PROBE_RADIUS_M }
 }
 
-/// The capsule's z becomes x; its end reaches the hinge.
+/// Pose of the shaft: the capsule's z becomes x, and its end reaches the hinge.
 fn shaft_pose() -> Pose {
     let half = 0.5f64.sqrt();
     let back = DVec3::NEG_X * (SHAFT_HALF_LENGTH_M + 0.5 * SHAFT_RADIUS_M);
@@ -158,7 +158,7 @@ impl Upload {
 }
 
 impl Grip {
-    /// The jaws open about y, each to its side; `r` as in [`about`].
+    /// Returns the poses of the links with the jaws opened about y, each to its side; `r` as in [`about`].
     pub fn link_poses(&self, r: f64) -> Vec<Pose> {
         if !self.has_jaws {
             return Vec::new();

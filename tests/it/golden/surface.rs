@@ -1,4 +1,4 @@
-//! A tissue's surface as its client knows it: from an export, with its own changes.
+//! A tissue's surface as its client knows it: from an export, with the client's own changes.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl Surface {
         Surface { positions, triangles }
     }
 
-    /// Unit normals of vertices, by the area of their triangles; zero where there is none.
+    /// Returns unit normals of vertices, weighted by the area of their triangles; zero if there is none.
     pub fn normals(&self) -> Vec<DVec3> {
         let mut normals = vec![DVec3::ZERO; self.positions.len()];
         for t in self.triangles.values() {
@@ -35,7 +35,7 @@ impl Surface {
         normals.into_iter().map(|n| n.try_normalize().unwrap_or(DVec3::ZERO)).collect()
     }
 
-    /// The box's longest side, metres.
+    /// Longest side of the bounding box, metres.
     pub fn length_m(&self) -> f64 {
         let (min, max) = self.bounds();
         (max - min).max_element()
@@ -47,7 +47,7 @@ impl Surface {
         (min, max)
     }
 
-    /// Vertices within `radius_m` of a point, pushed by up to `push_m` there and less farther away.
+    /// Returns the vertices within `radius_m` of a point, pushed by up to `push_m` there and less farther away.
     pub fn dented(&self, at: DVec3, radius_m: f64, push_m: DVec3) -> Vec<(u32, DVec3)> {
         let moved = self.positions.iter().zip(0..).filter_map(|(p, v)| {
             let near = 1.0 - p.distance_squared(at) / (radius_m * radius_m);
@@ -56,7 +56,7 @@ impl Surface {
         moved.collect()
     }
 
-    /// All vertices sheared and swollen by the cube of where they are, as polynomials of `t`.
+    /// Returns all vertices sheared and swollen by the cube of their positions, as polynomials of `t`.
     pub fn swayed(&self, t: f64) -> Vec<DVec3> {
         let (min, max) = self.bounds();
         let (centre, half) = (0.5 * (min + max), 0.5 * self.length_m());
@@ -68,7 +68,7 @@ impl Surface {
         self.positions.iter().map(sway).collect()
     }
 
-    /// Ids of the `n` triangles whose centres are nearest to a point, nearest first.
+    /// Returns the ids of the `n` triangles whose centres are nearest to a point, nearest first.
     pub fn nearest_triangles(&self, at: DVec3, n: usize) -> Vec<u32> {
         let centre = |t: &[u32; 3]| t.map(|v| self.positions[v as usize]).iter().sum::<DVec3>();
         let far = |t: &[u32; 3]| centre(t).distance_squared(3.0 * at);

@@ -1,22 +1,22 @@
-//! What happened in a conversation, so that its digest is not one of nothing.
+//! Counts of events in a conversation, so that its digest is not one of nothing.
 
 /// Counts over all answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     pub answers: u64,
-    /// Given contacts, of all answers.
+    /// Contacts given, over all answers.
     pub contacts: u64,
-    /// Of them, those that the sweep met.
+    /// Contacts among these that the sweep met.
     pub met: u64,
-    /// Contacts that were told to have ended.
+    /// Contacts reported as ended.
     pub ended: u64,
-    /// Given pairs of triangles of link and tissue.
+    /// Pairs of triangles of a link and a tissue that were given.
     pub pairs: u64,
-    /// And of two links.
+    /// Pairs of triangles of two links that were given.
     pub link_pairs: u64,
     /// Probes and points that are inside or touch.
     pub inside: u64,
-    /// Ticks that another's answer swallowed.
+    /// Ticks coalesced into another's answer.
     pub coalesced: u64,
     /// Contacts of tissues with themselves and each other.
     pub feature_contacts: u64,
@@ -39,7 +39,7 @@ impl Tally {
     };
 
     /// # Panics
-    /// When something happened less often than it has to.
+    /// Panics if an event happened less often than it has to.
     pub fn assert_at_least(&self, least: &Tally, name: &str) {
         for ((what, got), (_, least)) in self.counts().iter().zip(least.counts()) {
             assert!(*got >= least, "{name}: {got} {what}, expected at least {least}: {self:?}");

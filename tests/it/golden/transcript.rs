@@ -6,11 +6,11 @@ use tonic::Status;
 
 use super::{answer::Answer, tally::Tally};
 
-/// Grows with each answer.
+/// Record that grows with each answer.
 pub struct Transcript {
     hash: blake3::Hasher,
     pub tally: Tally,
-    /// `None` when nobody will read it: it is hundreds of megabytes.
+    /// `None` if nobody will read the text: it is hundreds of megabytes.
     text: Option<String>,
 }
 
@@ -20,7 +20,7 @@ impl Transcript {
         Transcript { hash: blake3::Hasher::new(), tally: Tally::default(), text }
     }
 
-    /// Takes an answer of a call down, and gives it back.
+    /// Records an answer of a call, and returns it.
     pub fn note<A: Answer>(&mut self, call: &str, outcome: Result<A, Status>) -> Result<A, Status> {
         self.tally.answers += 1;
         self.part(call.as_bytes());
@@ -52,7 +52,7 @@ impl Transcript {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Lengths keep parts apart.
+    /// Hashes a part after its length, which keeps parts apart.
     fn part(&mut self, bytes: &[u8]) {
         self.hash.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
     }

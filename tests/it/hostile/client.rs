@@ -1,4 +1,4 @@
-//! A client that deforms, cuts, moves, leaps and asks, and has each answer judged.
+//! A client that deforms, cuts, moves, teleports and queries, and has each answer judged.
 
 use glam::DVec3;
 use palpate::{
@@ -28,13 +28,13 @@ use crate::support::{
     server::{HandFed, TestServer},
 };
 
-/// Of an episode.
+/// Steps of an episode.
 const STEPS: usize = 30;
-/// Ticks that are sent at once at most.
+/// Maximum number of ticks that are sent at once.
 const BURST: usize = 8;
 const MAX_CONTACTS: u32 = 1_024;
 
-/// One scene, from its making to its end.
+/// A scene, from its creation to its end.
 pub struct Episode<'a> {
     server: &'a mut TestServer,
     tissues: Vec<KnownTissue>,
@@ -45,7 +45,7 @@ pub struct Episode<'a> {
     ticks: HandFed,
     deforms: mpsc::Sender<DeformRequest>,
     deformed: Streaming<DeformResponse>,
-    /// Of the tissues that wait for their answer, in order.
+    /// Tissues and revisions of deformations that wait for their answer, in order.
     asked: Vec<(usize, Revision)>,
     deform_sequence: u64,
     sequence: u64,
@@ -55,7 +55,7 @@ pub struct Episode<'a> {
 }
 
 impl<'a> Episode<'a> {
-    /// A scene that nobody has seen: `number` says of which kind.
+    /// Creates a random scene, whose kind `number` selects.
     pub async fn begin(server: &'a mut TestServer, number: u64, mut random: Random) -> Episode<'a> {
         server.create(SCENE).await.expect("a new scene");
         let mut tissues = Vec::new();
@@ -117,12 +117,12 @@ impl<'a> Episode<'a> {
         }
     }
 
-    /// From now on answers to ticks have this fault.
+    /// Puts this fault into all further answers to ticks.
     pub fn spoil(&mut self, fault: Fault) {
         self.fault = Some(fault);
     }
 
-    /// All its steps, or as many as it takes to find the fault that its answers are spoiled with; the scene is gone after.
+    /// Runs all steps, or as many as it takes to find the fault put into its answers, and then deletes the scene.
     pub async fn run(mut self, tally: &mut Tally) {
         for _ in 0..STEPS {
             if self.fault.is_some_and(|fault| tally.has(fault.found_as())) {
@@ -145,7 +145,7 @@ impl<'a> Episode<'a> {
         self.server.scenes.delete_scene(delete).await.expect("its own");
     }
 
-    /// One to four deformations, sent without waiting; ticks may see any of them, until they are acknowledged.
+    /// Sends one to four deformations without waiting; ticks may see any of them until they are acknowledged.
     async fn deform(&mut self, tally: &mut Tally) {
         for _ in 0..1 + self.random.below(2) * self.random.below(4) {
             let i = self.random.below(self.tissues.len());
@@ -170,7 +170,7 @@ impl<'a> Episode<'a> {
     }
 
     async fn cut(&mut self, tally: &mut Tally) {
-        // In the order of its own revisions: a cut overtakes no deformation.
+        // Revisions stay in order: a cut overtakes no deformation.
         self.settle().await;
         let i = self.random.below(self.tissues.len());
         let Some(edit) = self.tissues[i].cut(&mut self.random) else { return };
@@ -185,7 +185,7 @@ impl<'a> Episode<'a> {
         self.tissues.iter().map(|t| t.acknowledged).collect()
     }
 
-    /// Near the surface of a tissue, in it, beyond it or a little on.
+    /// Returns a posture near the surface of a tissue, in it, beyond it or a little further on.
     fn next_posture(&mut self) -> Posture {
         let random = &mut self.random;
         let tissue = &self.tissues[random.below(self.tissues.len())];
@@ -200,7 +200,7 @@ impl<'a> Episode<'a> {
             3 => self.posture.tool.nudged(target, 1.5, 0.05, random),
             _ => Placed { turn, at: target + normal * offset - turn * link.rest.point(corner) },
         };
-        // Not away for good.
+        // Keeps the tool from drifting away for good.
         if tool.at.length() > 0.4 {
             tool.at = target;
         }
@@ -213,7 +213,7 @@ impl<'a> Episode<'a> {
         next
     }
 
-    /// One tick, or some at once, and what comes back.
+    /// Sends one tick, or several at once, and judges the answers.
     async fn tick(&mut self, tally: &mut Tally) {
         let n = if self.random.below(3) == 0 { 1 + self.random.below(BURST) } else { 1 };
         let asked = self.acknowledged();

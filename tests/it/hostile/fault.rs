@@ -1,10 +1,10 @@
-//! Answers that are spoiled on purpose: what the judge has to find.
+//! Faults put into answers on purpose, which the judge has to find.
 
 use palpate::proto::{FlagMask, LinkAnswer, TrackResponse};
 
 use super::tally::Broken;
 
-/// What is wrong with an answer.
+/// Kind of fault in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     DroppedContact,
@@ -42,7 +42,7 @@ impl Fault {
         }
     }
 
-    /// Puts the fault in, where the answer has room for it.
+    /// Puts the fault into the answer, if the answer can have it.
     pub fn spoil(self, answer: &mut TrackResponse) {
         if self == Fault::OldRevision {
             answer.tissues.iter_mut().for_each(|t| t.geometry_revision += 1_000);

@@ -1,4 +1,4 @@
-//! Instruments that nobody has seen.
+//! Random instruments.
 
 use glam::{DQuat, DVec3};
 use palpate::{
@@ -13,17 +13,17 @@ use crate::support::{
     messages::{SCENE, tool_head, tool_piece, vec3},
 };
 
-/// Kinds of instruments.
+/// Number of kinds of instruments.
 pub const KINDS: usize = 6;
 
-/// As it was uploaded.
+/// An instrument as it was uploaded.
 pub struct Instrument {
     pub id: u32,
     pub links: Vec<Link>,
     pub probes: Vec<(usize, DVec3, f64)>,
 }
 
-/// A link and what the server said of its field.
+/// A link and what the server reported of its field.
 pub struct Link {
     pub mesh: MeshData,
     pub rest: Placed,
@@ -31,7 +31,7 @@ pub struct Link {
     pub is_closed: bool,
 }
 
-/// Where a tool and its links are.
+/// Poses of a tool and its links.
 #[derive(Clone, Debug)]
 pub struct Posture {
     pub tool: Placed,
@@ -40,7 +40,7 @@ pub struct Posture {
 }
 
 impl Instrument {
-    /// Of a kind; its id is set by its upload.
+    /// Makes an instrument of a kind; its upload sets its id.
     pub fn random(kind: usize, random: &mut Random) -> (&'static str, Instrument) {
         let (name, meshes) = match kind % KINDS {
             0 => ("needle", vec![shapes::capsule(random.range(3e-4, 2e-3), 0.012, 6)]),
@@ -93,7 +93,7 @@ impl Instrument {
         [tool_head(head)].into_iter().chain(chunks).collect()
     }
 
-    /// All links at rest, or each turned a little.
+    /// Returns a posture with all links at rest, or with each link turned a little.
     pub fn posture(&self, tool: Placed, random: &mut Random) -> Posture {
         let links = if self.links.len() > 1 && random.below(3) > 0 {
             let bent = |link: &Link| {
@@ -107,7 +107,7 @@ impl Instrument {
         Posture { tool, links, teleport: false }
     }
 
-    /// A link's triangles in the scene.
+    /// Returns a link's triangles in the scene frame.
     pub fn soup(&self, link: usize, scene_from_link: &Placed) -> Soup {
         let Link { mesh, is_closed, .. } = &self.links[link];
         let at = |v: u32| scene_from_link.point(mesh.positions[v as usize].as_dvec3());

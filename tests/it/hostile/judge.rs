@@ -1,7 +1,8 @@
-//! Answers against what the client knows of the scene, by brute force.
+//! Checks of answers by brute force, against what the client knows of the scene.
 //!
-//! What the client cannot decide is not judged: points on a surface to rounding, and sides where an open surface winds
-//! around a point about half a time. Samples stand for the depth of a whole triangle: a depth is at least theirs.
+//! The judge skips what the client cannot decide: points on a surface to rounding, and the side of a point around which
+//! an open surface has a winding number of about a half. Samples stand for the depth of a whole triangle, which is at
+//! least theirs.
 
 mod contacts;
 mod link;
@@ -25,27 +26,27 @@ use super::{
     tissue::{KnownTissue, Revision},
 };
 
-/// Coordinates are below a metre and sent as `f32`, 6e-8 m, and a sliver's face is answered by its edges, half of
-/// 1e-6 of edges below 0.2 m.
+/// Tolerance in metres: coordinates are below a metre and sent as `f32`, 6e-8 m, and a sliver's face is answered by its
+/// edges, half of 1e-6 of edges below 0.2 m.
 pub const ROUNDING_M: f64 = 2e-7;
-/// Nearer than this to a half the winding number of an open surface decides nothing: the engine sees far parts of it
-/// to a tenth.
+/// Winding numbers of an open surface that are nearer than this to a half decide nothing: the engine computes far parts
+/// of the surface to a tenth.
 const WINDING_DOUBT: f64 = 0.1;
-/// From this on a side is told as certain: below it FLAG_SIGN_UNCERTAIN is set.
+/// Certainty from which a side is reported as certain; below it FLAG_SIGN_UNCERTAIN is set.
 const CERTAIN: f64 = 0.5;
 
-/// What answers are judged by.
+/// Knowledge of the scene that answers are judged by, and the tally.
 pub struct Judge<'a> {
     pub tissues: &'a [KnownTissue],
     pub tool: &'a Instrument,
     pub report: &'a ReportOptions,
     pub tally: &'a mut Tally,
     pub random: &'a mut Random,
-    /// Where in the run this is.
+    /// Episode and message, for the report of a fault.
     pub about: String,
 }
 
-/// A tick's answer, or a query's.
+/// Answer to a tick or a query.
 pub struct Told<'a> {
     pub flags: u32,
     pub unswept_reason: i32,
@@ -54,14 +55,14 @@ pub struct Told<'a> {
     pub probes: &'a [ProbeAnswer],
 }
 
-/// A tissue as an answer saw it.
+/// A tissue in the revision that an answer saw.
 pub struct Seen {
     pub id: u32,
     pub revision: Revision,
     pub soup: Arc<Soup>,
 }
 
-/// Where a point is against a surface.
+/// Distance of a point to a surface, and the surface's winding number around the point.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     distance: f64,
@@ -82,7 +83,7 @@ impl Place {
         self.distance <= ROUNDING_M || (self.winding - 0.5).abs() <= doubt
     }
 
-    /// How deep it is for certain, 0 outside.
+    /// Returns the depth if the point is inside for certain, else 0.
     fn depth(&self, is_closed: bool) -> f64 {
         if self.is_inside() && !self.is_in_doubt(is_closed) { self.distance } else { 0.0 }
     }
@@ -93,7 +94,8 @@ fn has(flags: u32, mask: FlagMask) -> bool {
 }
 
 impl Judge<'_> {
-    /// The revisions that an answer says it is of; `None` when nobody made them. `asked`: the least that each may be.
+    /// Returns the revisions that an answer names, or `None` if nobody made one of them. `asked`: the least each may
+    /// be.
     pub fn seen(&mut self, states: &[TissueState], asked: &[Revision]) -> Option<Vec<Seen>> {
         let mut seen = Vec::new();
         let all_there = states.len() == self.tissues.len();
@@ -114,7 +116,7 @@ impl Judge<'_> {
         Some(seen)
     }
 
-    /// All that an answer says of one pose.
+    /// Judges all that an answer says of one pose.
     pub fn judge(&mut self, told: &Told, seen: &[Seen], posture: &Posture) {
         self.tally.answers += 1;
         let is_complete = told.links.len() == self.tool.links.len();
@@ -130,7 +132,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A side that was told of a point.
+    /// Judges the reported side of a point.
     fn judge_side(
         &mut self,
         place: Place,
@@ -149,7 +151,7 @@ impl Judge<'_> {
         self.tally.hold(is_right || is_uncertain, Broken::Sign, || {
             format!("{}: {what}: told inside {is_inside} at {certainty}, {place:?}", self.about)
         });
-        // A pocket is outside, which is a guess; all else about a closed surface is certain.
+        // A pocket counts as outside, which is a guess; every other side of a closed surface is certain.
         let is_pocket = place.winding < -0.5;
         let is_known = !is_closed || is_uncertain == is_pocket;
         self.tally.hold(is_known, Broken::Sign, || {

@@ -1,4 +1,4 @@
-//! Tissues that nobody has seen, and what is done to them.
+//! Random tissues, and their deformations.
 
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
@@ -6,10 +6,10 @@ use palpate::{
     oracle::{Random, shapes},
 };
 
-/// Kinds of tissues.
+/// Number of kinds of tissues.
 pub const KINDS: usize = 9;
 
-/// A tissue of a kind, at most some 0.2 m wide.
+/// Makes a tissue of a kind, at most some 0.2 m wide.
 pub fn organ(kind: usize, random: &mut Random) -> (&'static str, MeshData) {
     let seed = random.u64();
     let some = |random: &mut Random| shapes::organ(150 + random.below(1_200) as u32, seed);
@@ -38,7 +38,7 @@ fn stretched(mut data: MeshData, z: f32) -> MeshData {
     data
 }
 
-/// Two to four balls, some of which overlap or hold each other.
+/// Makes two to four balls, some of which overlap or contain each other.
 fn bodies(random: &mut Random) -> MeshData {
     let mut whole = MeshData::default();
     for _ in 0..2 + random.below(3) {
@@ -51,7 +51,8 @@ fn bodies(random: &mut Random) -> MeshData {
     whole
 }
 
-/// New places of all vertices: a dent as deep as the tissue is wide, a squeeze, a tremor, a shift, a twist or back to rest.
+/// Returns new positions of all vertices: a dent as deep as the tissue is wide, a squeeze, a tremor, a shift, a twist
+/// or back to rest.
 pub fn deformed(rest: &[Vec3], now: &[Vec3], random: &mut Random) -> Vec<Vec3> {
     let at = now[random.below(now.len())];
     match random.below(7) {
@@ -81,7 +82,7 @@ pub fn deformed(rest: &[Vec3], now: &[Vec3], random: &mut Random) -> Vec<Vec3> {
     }
 }
 
-/// Pushed in about a vertex; a part of a thin tissue comes out on the other side.
+/// Returns positions pushed in around a vertex; a part of a thin tissue comes out on the other side.
 pub fn dented(now: &[Vec3], at: Vec3, random: &mut Random) -> Vec<Vec3> {
     let (towards, depth) = (random.unit_vector().as_vec3(), random.range(1e-3, 0.06) as f32);
     let width = random.range(5e-3, 0.04) as f32;

@@ -1,4 +1,4 @@
-//! Poses as the contract has them, computed by quaternions.
+//! Poses as the contract defines them, computed with quaternions.
 
 use glam::{DQuat, DVec3};
 use palpate::{
@@ -8,7 +8,7 @@ use palpate::{
 
 use crate::support::messages::vec3;
 
-/// First turned, then moved.
+/// A pose: first a rotation, then a translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
     pub turn: DQuat,
@@ -22,17 +22,18 @@ impl Placed {
         self.turn * p + self.at
     }
 
-    /// This after `inner`.
+    /// Returns the pose that applies `inner` first and then this one.
     pub fn of(&self, inner: &Placed) -> Placed {
         Placed { turn: self.turn * inner.turn, at: self.point(inner.at) }
     }
 
-    /// So far on the way to another: its origin moves straight, and it turns evenly, the short way.
+    /// Interpolates by `share` towards another pose: the origin moves straight, and the rotation is even, the short
+    /// way.
     pub fn towards(&self, end: &Placed, share: f64) -> Placed {
         Placed { turn: self.turn.slerp(end.turn, share), at: self.at.lerp(end.at, share) }
     }
 
-    /// Turned by up to `angle` about a point and moved by up to `reach`.
+    /// Returns the pose turned by up to `angle` about a point and moved by up to `reach`.
     pub fn nudged(&self, about: DVec3, angle: f64, reach: f64, random: &mut Random) -> Placed {
         let by = DQuat::from_axis_angle(random.unit_vector(), random.range(-angle, angle));
         let moved = random.unit_vector() * reach * random.f64();

@@ -1,4 +1,4 @@
-//! Triangles as a client has placed them, and what brute force in `f64` says of them.
+//! Triangles as a client has placed them, and brute-force measurements of them in `f64`.
 
 use glam::DVec3;
 use palpate::oracle::{
@@ -7,22 +7,22 @@ use palpate::oracle::{
     triangle::{closest_on_triangle, triangle_distance},
 };
 
-/// A segment passes a triangle for certain when its ends are this far from the plane, metres, and the point between
-/// them has weights above this: far above the rounding of coordinates below a metre, 1e-16.
+/// A segment crosses a triangle for certain if its ends are this far from the plane, metres, and the point between them
+/// has weights above this: far above the rounding of coordinates below a metre, 1e-16.
 const CERTAIN_M: f64 = 1e-9;
 const CERTAIN_WEIGHT: f64 = 1e-6;
 
-/// Triangles by id.
+/// Triangles with their ids.
 #[derive(Clone, Debug)]
 pub struct Soup {
     pub triangles: Vec<(u32, [DVec3; 3])>,
     pub bounds: Extent,
-    /// Each edge has two triangles that agree.
+    /// Each edge has two triangles that agree in orientation.
     pub is_closed: bool,
     extents: Vec<Extent>,
 }
 
-/// A box.
+/// An axis-aligned box.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     pub low: DVec3,
@@ -35,7 +35,7 @@ impl Extent {
         points.into_iter().fold(none, |e, p| Extent { low: e.low.min(p), high: e.high.max(p) })
     }
 
-    /// Of two boxes, metres; 0 where they overlap.
+    /// Distance of two boxes, metres; 0 if they overlap.
     pub fn gap(&self, other: &Extent) -> f64 {
         (self.low - other.high).max(other.low - self.high).max(DVec3::ZERO).length()
     }
@@ -57,7 +57,7 @@ impl Soup {
         Some(&self.triangles[at].1)
     }
 
-    /// Unsigned, metres; infinite without triangles.
+    /// Unsigned distance to a point, metres; infinite without triangles.
     pub fn distance(&self, p: DVec3) -> f64 {
         let mut least = f64::INFINITY;
         for ((_, t), extent) in self.triangles.iter().zip(&self.extents) {
@@ -68,16 +68,16 @@ impl Soup {
         least
     }
 
-    /// How often it encloses a point.
+    /// Returns the winding number around a point.
     pub fn winding(&self, p: DVec3) -> f64 {
-        // Exactly, of a closed surface.
+        // Outside the bounds of a closed surface the winding number is exactly 0.
         if self.is_closed && self.bounds.distance(p) > 0.0 {
             return 0.0;
         }
         winding_of(self.triangles.iter().map(|(_, t)| *t), p)
     }
 
-    /// Metres from a triangle, 0 where it crosses one; infinite beyond `reach`.
+    /// Distance to a triangle, metres; 0 if it crosses one of the soup, infinite beyond `reach`.
     pub fn gap(&self, triangle: &[DVec3; 3], reach: f64) -> f64 {
         let extent = Extent::of(*triangle);
         let mut least = f64::INFINITY;
@@ -92,14 +92,14 @@ impl Soup {
         if least <= reach { least } else { f64::INFINITY }
     }
 
-    /// A triangle of it crosses this one for certain.
+    /// Returns whether a triangle of the soup crosses this one for certain.
     pub fn is_crossed_by(&self, triangle: &[DVec3; 3]) -> bool {
         let extent = Extent::of(*triangle);
         let near = self.triangles.iter().zip(&self.extents).filter(|(_, e)| e.gap(&extent) == 0.0);
         near.into_iter().any(|((_, t), _)| cross(triangle, t))
     }
 
-    /// Metres from another surface, 0 where they cross; infinite beyond `reach`.
+    /// Distance to another surface, metres; 0 if they cross, infinite beyond `reach`.
     pub fn gap_to(&self, other: &Soup, reach: f64) -> f64 {
         let mut least = f64::INFINITY;
         for ((_, t), extent) in self.triangles.iter().zip(&self.extents) {
@@ -112,7 +112,7 @@ impl Soup {
     }
 }
 
-/// An edge of one passes the other.
+/// Returns whether an edge of one triangle passes through the other.
 pub fn cross(s: &[DVec3; 3], t: &[DVec3; 3]) -> bool {
     (0..3).any(|i| passes(s[i], s[(i + 1) % 3], t) || passes(t[i], t[(i + 1) % 3], s))
 }
@@ -132,7 +132,8 @@ fn passes(p: DVec3, q: DVec3, [a, b, c]: &[DVec3; 3]) -> bool {
     [(*a, *b), (*b, *c), (*c, *a)].iter().all(|(u, v)| weight(*u, *v) > CERTAIN_WEIGHT)
 }
 
-/// Of two triangles, 0 where they cross: else the least from a corner to the other, or of two edges.
+/// Distance of two triangles; 0 if they cross, else the least from a corner to the other triangle, or between two
+/// edges.
 pub fn triangle_gap(s: &[DVec3; 3], t: &[DVec3; 3]) -> f64 {
     if cross(s, t) {
         return 0.0;
@@ -146,7 +147,8 @@ pub fn triangle_gap(s: &[DVec3; 3], t: &[DVec3; 3]) -> f64 {
     corners.chain(others).chain(edges).fold(f64::INFINITY, f64::min)
 }
 
-/// Of two segments: of the lines where both feet are within, else infinite; corners are asked apart.
+/// Distance between the lines of two segments if both feet are within the segments, else infinite; corners are handled
+/// separately.
 fn segment_gap([p, q]: [DVec3; 2], [r, s]: [DVec3; 2]) -> f64 {
     let across = (q - p).cross(s - r);
     let square = across.length_squared();
@@ -155,12 +157,12 @@ fn segment_gap([p, q]: [DVec3; 2], [r, s]: [DVec3; 2]) -> f64 {
     }
     let [on_first, on_second] = [(s - r), (q - p)].map(|u| (r - p).cross(u).dot(across) / square);
     let within = |x: f64| (0.0..=1.0).contains(&x);
-    // Else the nearest points are an end of one of them.
+    // Otherwise an end of one segment is nearest.
     let is_between = within(on_first) && within(on_second);
     if is_between { (r - p).dot(across).abs() / square.sqrt() } else { f64::INFINITY }
 }
 
-/// The difference body of `oracle::triangle` says the same.
+/// The difference body of `oracle::triangle` gives equal distances.
 #[test]
 fn the_gap_of_triangles_is_that_of_their_difference() {
     let mut random = Random::new(5);

@@ -1,25 +1,25 @@
-//! How much was checked, and what was found.
+//! Counts of checks made and of faults found.
 
 use std::fmt;
 
-/// What an answer may have broken.
+/// Kind of rule that an answer may have broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// A contact that is there is not told, now or of the way.
+    /// A contact that exists is not reported, at the pose or on the path.
     Missed,
-    /// A time of impact is after the true one.
+    /// A time of impact is later than the true one.
     Late,
-    /// Inside is told as outside or the other way round, and with certainty.
+    /// Inside is reported as outside or the reverse, with certainty.
     Sign,
-    /// A distance is another one.
+    /// A distance is wrong.
     Distance,
-    /// Something is beyond a bound.
+    /// A distance or depth is beyond its reported bound.
     Bound,
-    /// Something is deeper than told, without a flag.
+    /// A depth exceeds the reported one, without a flag.
     Depth,
-    /// A point, a normal or a contact is not where it is told to be.
+    /// A point, a normal or a contact is not where the answer says.
     Untrue,
-    /// A revision that is older than what was acknowledged, or that nobody made.
+    /// A revision is older than the acknowledged one, or nobody made it.
     Revision,
 }
 
@@ -34,20 +34,20 @@ const ALL: [Broken; 8] = [
     Broken::Revision,
 ];
 
-/// Of a run.
+/// Counts of a run.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub answers: usize,
     pub cut_short: usize,
     pub swept: usize,
     pub swept_while_moving: usize,
-    /// Ways whose contacts were more than an answer gives, or that begin where nobody looked.
+    /// Paths with more contacts than an answer gives, or with a start that was not observed.
     pub ways_left_out: usize,
     /// Triangles that have to be in contact.
     pub contacts_due: usize,
-    /// Contacts that were given.
+    /// Contacts that answers gave.
     pub contacts: usize,
-    /// Triangles that were crossed on the way.
+    /// Triangles crossed on the path.
     pub met: usize,
     pub distances: usize,
     pub bounds: usize,
@@ -59,11 +59,11 @@ pub struct Tally {
     found: Vec<(Broken, String)>,
 }
 
-/// So many are told in full.
+/// Maximum number of faults that are printed in full.
 const TOLD: usize = 40;
 
 impl Tally {
-    /// Told at once: a run may be ended from outside.
+    /// Prints the fault at once, because a run may be ended from outside.
     pub fn find(&mut self, broken: Broken, what: String) {
         if self.found.len() < TOLD {
             println!("FOUND {broken:?}: {what}");
@@ -71,7 +71,7 @@ impl Tally {
         self.found.push((broken, what));
     }
 
-    /// `is_so`, or it is a find.
+    /// Records a fault unless `is_so`.
     pub fn hold(&mut self, is_so: bool, broken: Broken, what: impl FnOnce() -> String) {
         if !is_so {
             self.find(broken, what());

@@ -1,4 +1,4 @@
-//! What a client knows of a tissue: each revision that it has made.
+//! A client's knowledge of a tissue: each revision that it has made.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::support::messages::SCENE;
 
-/// Revisions that an answer can still be of.
+/// Number of revisions that an answer can still be of.
 const KEPT: usize = 64;
 
 /// A tissue as it was sent.
@@ -29,16 +29,16 @@ pub struct KnownTissue {
     pub id: u32,
     pub positions: Vec<Vec3>,
     pub rest: Vec<Vec3>,
-    /// By id; `None`: removed.
+    /// Triangles by id; `None` if removed.
     pub triangles: Vec<Option<[u32; 3]>>,
     pub revision: Revision,
-    /// The newest that the server has acknowledged.
+    /// Newest revision that the server has acknowledged.
     pub acknowledged: Revision,
     history: VecDeque<(Revision, Arc<Soup>)>,
     is_closed: bool,
 }
 
-/// Geometry and topology.
+/// Geometry and topology revision.
 pub type Revision = (u64, u64);
 
 impl KnownTissue {
@@ -57,7 +57,7 @@ impl KnownTissue {
         tissue
     }
 
-    /// As it was in a revision.
+    /// Returns the triangles of a revision.
     pub fn at(&self, revision: Revision) -> Option<&Arc<Soup>> {
         self.history.iter().find(|(r, _)| *r == revision).map(|(_, soup)| soup)
     }
@@ -77,13 +77,13 @@ impl KnownTissue {
         }
     }
 
-    /// A deformation of all vertices or of some.
+    /// Deforms all vertices or some of them.
     pub fn deform(&mut self, sequence: u64, random: &mut Random) -> DeformRequest {
         let is_sparse = random.below(3) == 0;
         let positions = if is_sparse {
             let at = self.positions[random.below(self.positions.len())];
             let moved = dented(&self.positions, at, random);
-            // Those that move by less than a micrometre stay.
+            // Vertices that move by less than a micrometre stay.
             let is_moved =
                 |v: &u32| moved[*v as usize].distance(self.positions[*v as usize]) > 1e-6;
             let vertices: Vec<u32> = (0..moved.len() as u32).filter(is_moved).collect();
@@ -108,7 +108,7 @@ impl KnownTissue {
         }
     }
 
-    /// A cut: some neighbouring triangles go, one is split at its middle.
+    /// Cuts the tissue: some neighbouring triangles go, and one is split at its middle.
     pub fn cut(&mut self, random: &mut Random) -> Option<EditTopologyRequest> {
         let there: Vec<u32> =
             (0..).zip(&self.triangles).filter(|t| t.1.is_some()).map(|t| t.0).collect();
@@ -139,7 +139,7 @@ impl KnownTissue {
         })
     }
 
-    /// A point of its surface and the unit normal there.
+    /// Returns a random point of the surface and the unit normal there.
     pub fn on_surface(&self, random: &mut Random) -> (DVec3, DVec3) {
         let triangles = &self.now().triangles;
         let [a, b, c] = triangles[random.below(triangles.len())].1;
@@ -149,7 +149,7 @@ impl KnownTissue {
     }
 }
 
-/// Each edge has two triangles, which agree.
+/// Returns whether each edge has two triangles that agree in orientation.
 pub fn is_closed(triangles: impl Iterator<Item = [u32; 3]>) -> bool {
     let mut edges: HashMap<(u32, u32), i32> = HashMap::new();
     for [a, b, c] in triangles {

@@ -1,4 +1,4 @@
-//! Which file needs which: every path of a file, followed through re-exports to where the name is defined.
+//! Dependencies between files: every path of a file, followed through re-exports to the definition of the name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,15 +8,15 @@ use super::source::Source;
 
 type Path = Vec<String>;
 
-/// What a name of a module stands for.
+/// Meaning of a name in a module.
 enum Meaning {
-    /// Something that the module defines.
+    /// An item that the module defines.
     Item,
-    /// What another path says.
+    /// Another name for a path.
     Alias { path: Path, is_public: bool },
 }
 
-/// The names of all modules.
+/// Names of all modules.
 pub struct Imports<'a> {
     sources: &'a [Source],
     names: HashMap<&'a [String], HashMap<String, Meaning>>,
@@ -28,7 +28,7 @@ impl<'a> Imports<'a> {
         Imports { sources, names: names.collect() }
     }
 
-    /// For each file, those that it needs.
+    /// Returns the files that each file needs.
     pub fn edges(&self) -> BTreeMap<&'a [String], BTreeSet<&'a [String]>> {
         self.sources.iter().map(|s| (s.module.as_slice(), self.needs(s))).collect()
     }
@@ -37,7 +37,7 @@ impl<'a> Imports<'a> {
         let own = source.module.as_slice();
         let said = source.paths();
         let private = self.names[own].values().filter_map(|meaning| match meaning {
-            // A re-export that the file does not use itself is no need of it.
+            // A re-export that the file does not use itself is not a dependency.
             Meaning::Alias { path, is_public: false } => Some(path.clone()),
             _ => None,
         });
@@ -46,14 +46,14 @@ impl<'a> Imports<'a> {
         private.chain(written).filter_map(|p| self.defined(&p, 0)).filter(|m| *m != own).collect()
     }
 
-    /// A path that begins with a name of the module.
+    /// Returns the full path of a path that begins with a name of the module.
     fn local(&self, path: &[String], module: &[String]) -> Option<Path> {
         let is_child = self.names.contains_key([module, &path[..1]].concat().as_slice());
         let has = is_child || self.names[module].contains_key(&path[0]);
         has.then(|| [module, path].concat())
     }
 
-    /// The module in which what a path says is defined.
+    /// Returns the module that defines the target of a path.
     fn defined(&self, path: &[String], depth: usize) -> Option<&'a [String]> {
         assert!(depth < 32, "{path:?} leads nowhere");
         let n = (0..=path.len()).rev().find(|n| self.names.contains_key(&path[..*n]))?;
@@ -64,13 +64,13 @@ impl<'a> Imports<'a> {
                 self.defined(&[to, &path[n + 1..]].concat(), depth + 1)
             }
             Some(Meaning::Item) => Some(*module),
-            // Of a macro or of another crate's glob.
+            // The name comes from a macro or from another crate's glob.
             None => None,
         }
     }
 }
 
-/// Files that need each other, round and round: all circles, each as its files.
+/// Returns all circles of files that need each other, each as its files.
 pub fn circles<'a>(
     edges: &BTreeMap<&'a [String], BTreeSet<&'a [String]>>,
 ) -> Vec<Vec<&'a [String]>> {
@@ -93,7 +93,7 @@ pub fn circles<'a>(
     circles.into_iter().collect()
 }
 
-/// A path from the crate's root, where it says so itself.
+/// Returns the path from the crate's root, if the path itself says so.
 fn absolute(path: &[String], module: &[String]) -> Option<Path> {
     let ups = path.iter().take_while(|s| *s == "super").count();
     match path[0].as_str() {

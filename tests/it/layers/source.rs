@@ -1,4 +1,4 @@
-//! The source of the crate as a tree of syntax, without its tests.
+//! Source of the crate as a syntax tree, without its tests.
 
 use std::{
     collections::HashSet,
@@ -8,17 +8,17 @@ use std::{
 
 use syn::{Attribute, Item, visit::Visit};
 
-/// One file of `src`.
+/// A file of `src`.
 pub struct Source {
     pub path: PathBuf,
-    /// Its module: `["scene", "tick"]` of `src/scene/tick.rs`, none of `src/lib.rs`.
+    /// Module path: `["scene", "tick"]` for `src/scene/tick.rs`, empty for `src/lib.rs`.
     pub module: Vec<String>,
-    /// Without comments at the start of a line and without the tests at its end.
+    /// Source text without comments at the start of a line and without the tests at its end.
     pub code: String,
     pub items: Vec<Item>,
 }
 
-/// All files of `src` but those of tests.
+/// Returns all files of `src` except those of tests.
 pub fn sources() -> Vec<Source> {
     files(&root().join("src")).iter().map(|path| Source::read(path)).collect()
 }
@@ -27,7 +27,7 @@ pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Rust files below a folder, those that are only tests left out.
+/// Returns the Rust files below a folder, without those that are only tests.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of the project") {
@@ -50,7 +50,7 @@ impl Source {
         Source::parse(path, names.filter(|n| n != "lib").collect(), &text)
     }
 
-    /// What the rules see of a text.
+    /// Parses the text of a file into what the rules check.
     pub fn parse(path: &Path, module: Vec<String>, text: &str) -> Source {
         let file = syn::parse_file(text).expect("it compiles");
         let items = file.items.into_iter().filter(|i| !is_test(attributes(i))).collect();
@@ -60,12 +60,12 @@ impl Source {
         Source { path: path.to_owned(), module, code, items }
     }
 
-    /// The part of the crate that it belongs to: `scene`.
+    /// Returns the part of the crate that the file belongs to: `scene`.
     pub fn part(&self) -> &str {
         self.module.first().map_or("lib", String::as_str)
     }
 
-    /// Types that it defines, private ones too.
+    /// Returns the types that the file defines, private ones included.
     pub fn types(&self) -> impl Iterator<Item = String> + '_ {
         self.items.iter().filter_map(|item| match item {
             Item::Struct(i) => Some(i.ident.to_string()),
@@ -77,7 +77,7 @@ impl Source {
         })
     }
 
-    /// All that a path of it says: `["crate", "scene", "Tissue"]`; and all single names.
+    /// Returns every path in the items, such as `["crate", "scene", "Tissue"]`, and every single name.
     pub fn paths(&self) -> HashSet<Vec<String>> {
         let mut paths = Paths::default();
         for item in self.items.iter().filter(|i| !matches!(i, Item::Use(_))) {
@@ -86,7 +86,7 @@ impl Source {
         paths.0
     }
 
-    /// Whether a word occurs in it.
+    /// Returns whether a word occurs in the code.
     pub fn names(&self, word: &str) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         self.code.match_indices(word).any(|(at, _)| {
@@ -106,10 +106,10 @@ impl<'ast> Visit<'ast> for Paths {
         syn::visit::visit_path(self, path);
     }
 
-    /// Who may see something is no need of them.
+    /// A restricted visibility is not a dependency.
     fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
 
-    /// What a macro is given is not parsed: each `a::b::c` in it is a path.
+    /// Tokens of a macro are not parsed: each `a::b::c` in them is a path.
     fn visit_macro(&mut self, given: &'ast syn::Macro) {
         let text = given.tokens.to_string().replace(" :: ", "::");
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
@@ -132,7 +132,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Marked `#[cfg(test)]` or `#[cfg(fuzzing)]`.
+/// Returns whether an item is marked `#[cfg(test)]` or `#[cfg(fuzzing)]`.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|a| {
         let condition = a.meta.require_list().ok().filter(|l| l.path.is_ident("cfg"));

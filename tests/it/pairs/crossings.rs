@@ -1,4 +1,4 @@
-//! The segment of a crossing: on both triangles, all of what they have in common, in the direction that it says.
+//! Segments of crossings: on both triangles, their whole intersection, in the documented direction.
 
 use glam::{DQuat, DVec3};
 use palpate::{
@@ -12,9 +12,9 @@ use palpate::{
 use crate::seed::{Seed, scaled};
 
 const PAIRS: usize = 20_000;
-/// Roundings from corners to an end, in units of 2^-52: some thirty.
+/// Rounding error from corners to an end: some thirty units of 2^-52.
 const ROUNDINGS: f64 = 32.0 * f64::EPSILON;
-/// Below this sine of the angle of two planes, where on a line they cross is mostly rounding.
+/// Below this sine of the angle between two planes, the position of their crossing on a line is mostly rounding.
 const STEEP: f64 = 0.01;
 
 fn normal(t: &Triangle) -> DVec3 {
@@ -25,8 +25,8 @@ fn at(t: &Triangle, weights: DVec3) -> DVec3 {
     t[0] * weights.x + t[1] * weights.y + t[2] * weights.z
 }
 
-/// How far off a right end may be: rounding of the coordinates, times edge over height, over the sine of the
-/// least angle between what crosses.
+/// Largest error of a correct end: rounding of the coordinates, times edge over height, over the sine of the least
+/// angle between the crossing features.
 fn tolerance(a: &Triangle, b: &Triangle, sine: f64) -> f64 {
     let size = a.iter().chain(b).map(|p| p.length()).fold(0.0, f64::max);
     let thin = |t: &Triangle| longest_edge(t) / least_height(t);
@@ -52,7 +52,7 @@ fn check_end(end: &CrossingEnd, a: &Triangle, b: &Triangle, off: f64, about: &dy
     }
 }
 
-/// The stretch of the planes' line in a triangle: by its three edges in turn, no signs shared with others.
+/// Interval of the planes' line in a triangle: from its three edges in turn, no signs shared with others.
 fn stretch(t: &Triangle, plane: &Triangle, along: DVec3) -> Option<[f64; 2]> {
     let n = normal(plane);
     let heights = t.map(|p| n.dot(p - plane[0]));
@@ -68,7 +68,7 @@ fn stretch(t: &Triangle, plane: &Triangle, along: DVec3) -> Option<[f64; 2]> {
     (range[0] <= range[1]).then_some(range)
 }
 
-/// The ends are those of what the two stretches of the planes' line have in common.
+/// Checks the ends against those of the intersection of both triangles' intervals on the planes' line.
 fn check_extent(c: &Crossing, a: &Triangle, b: &Triangle, off: f64, about: &dyn Fn() -> String) {
     let along = normal(a).cross(normal(b)).normalize_or_zero();
     let [start, end] = c.ends.map(|e| along.dot(e.point));
@@ -108,7 +108,7 @@ fn ends_are_on_both_triangles_and_are_all_there_is() {
     assert!(n_steep * 10 > n_through * 8);
 }
 
-/// On a lattice, where corners lie on edges and faces and planes fall together.
+/// Triangles on a lattice, whose corners lie on edges and faces and whose planes coincide.
 #[test]
 fn ends_of_touching_and_coplanar_triangles() {
     let seed = Seed::or(65);

@@ -1,4 +1,4 @@
-//! What a blade cuts: the crossings of a plane-like blade with a liver, end to end.
+//! Curves that a blade cuts: the crossings of a plane-like blade with a liver, end to end.
 
 use std::collections::HashMap;
 
@@ -23,8 +23,8 @@ fn bits(p: DVec3) -> Bits {
     p.to_array().map(f64::to_bits)
 }
 
-/// Crossings by where they start, and the closed curves that they make. An end that is not the start of
-/// exactly one other breaks a curve.
+/// Counts the closed curves that crossings form, linked by their start points. An end that is not the start of exactly
+/// one other crossing breaks a curve.
 fn closed_curves(segments: &[[DVec3; 2]]) -> usize {
     let mut next: HashMap<Bits, Bits> = HashMap::new();
     for [start, end] in segments {
@@ -52,7 +52,7 @@ fn a_blade_through_a_liver_cuts_along_closed_curves() {
     let seed = Seed::or(66);
     let mut random = seed.random(0);
     let liver = Surface::new(TriangleMesh::new(liver()), LatLonOptions::default());
-    // Wider than the liver, so that no curve runs over its border.
+    // The blade is wider than the liver, so that no curve reaches its border.
     let mesh = TriangleMesh::new(shapes::sheet(41, 41, 0.02));
     let tree = BoxTree::build(&mesh);
     let blade = Rigid { mesh: &mesh, tree: &tree };

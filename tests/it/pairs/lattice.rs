@@ -17,7 +17,7 @@ use crate::seed::{Seed, scaled};
 
 /// Half the side of the lattice: the smaller, the more touching, coplanar and degenerate pairs.
 const REACHES: [i64; 4] = [2, 3, 6, 40];
-/// For each reach; 10^7 pairs in all with `PALPATE_TEST_SCALE=100`.
+/// Pairs for each reach; 10^7 pairs in all with `PALPATE_TEST_SCALE=100`.
 const PAIRS: usize = 25_000;
 
 fn point(random: &mut Random, reach: i64) -> Point {
@@ -28,7 +28,7 @@ fn triangle(t: &[Point; 3]) -> Triangle {
     t.map(|p| DVec3::from_array(p.map(|x| x as f64)))
 }
 
-/// How often the fast path was certain, and how often all verdicts were compared.
+/// Counts of verdicts: those that met, those of which the fast path was certain, and all compared.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     met: usize,
@@ -50,7 +50,7 @@ impl Tally {
     }
 }
 
-/// Exact test, crossing and the fast path in every role against the oracle.
+/// Checks the exact test, the crossing and the fast path in every role against the oracle.
 fn check(a: &[Point; 3], b: &[Point; 3], random: &mut Random, tally: &mut Tally) {
     let expected = lattice::meet(a, b);
     let (p, q) = (triangle(a), triangle(b));
@@ -62,7 +62,7 @@ fn check(a: &[Point; 3], b: &[Point; 3], random: &mut Random, tally: &mut Tally)
         tally.compare(frame.meets(&Rounded::new(q, 0.0)), expected, &about);
     }
     let turn = Pose::new(random.rotation(), random.unit_vector() * 50.0).expect("a rotation");
-    // The other's corners, rounded where they are seen from the turned frame.
+    // Corners of the other triangle, rounded in the turned frame.
     let turned = q.map(|v| turn.inverse().point(v));
     let size = p.iter().chain(&q).map(|v| v.length()).fold(0.0, f64::max);
     let error = POSE_ROUNDING * (2.0 * size + turn.translation.length());

@@ -18,7 +18,7 @@ use crate::{
     seed::{Seed, scaled},
 };
 
-/// For each tool and state; 10^3 with `PALPATE_TEST_SCALE=100`.
+/// Poses for each tool and state; 10^3 with `PALPATE_TEST_SCALE=100`.
 const POSES: usize = 10;
 
 pub fn liver() -> MeshData {
@@ -33,7 +33,7 @@ fn tools() -> [(&'static str, MeshData); 2] {
     .map(|(file, scale, instead)| (file, shared(file, scale).map_or(instead, |input| input.data)))
 }
 
-/// A vertex of the tool comes to lie at a point of the tissue, or up to a millimetre off.
+/// Pose that puts a vertex of the tool at a point of the tissue, or up to a millimetre away.
 pub fn touching_pose(tissue: &TriangleMesh, tool: &TriangleMesh, random: &mut Random) -> Pose {
     let vertex = |mesh: &TriangleMesh, random: &mut Random| {
         let t = TriangleId(random.below(mesh.triangle_id_end() as usize) as u32);
@@ -45,7 +45,7 @@ pub fn touching_pose(tissue: &TriangleMesh, tool: &TriangleMesh, random: &mut Ra
     Pose { translation: to - from, ..turn }
 }
 
-/// As a tick would: the index pruned by the placed tree, what passes through the tree.
+/// Finds pairs as a tick does: the placed tree prunes the index, and the candidates pass through the tree.
 pub fn found(surface: &Surface, tool: &Rigid, pose: &Pose) -> Vec<LeafPair> {
     let mut pairs = Vec::new();
     let placed = tool.tree.placed(tool.mesh, pose, surface.bounds());
@@ -56,7 +56,7 @@ pub fn found(surface: &Surface, tool: &Rigid, pose: &Pose) -> Vec<LeafPair> {
     pairs
 }
 
-/// No pair twice, none missing, none else.
+/// Checks that no pair is repeated, missing or unexpected.
 pub fn check(pairs: Vec<LeafPair>, expected: &BTreeSet<LeafPair>, about: &str) {
     let n = pairs.len();
     let pairs: BTreeSet<LeafPair> = pairs.into_iter().collect();
@@ -65,7 +65,7 @@ pub fn check(pairs: Vec<LeafPair>, expected: &BTreeSet<LeafPair>, about: &str) {
     assert!(wrong.is_empty(), "{about}: {} of {} differ: {wrong:?}", wrong.len(), expected.len());
 }
 
-/// Pushed in around a random place, by up to a centimetre.
+/// Positions pushed in around a random point, by up to a centimetre.
 fn dented(positions: &[Vec3], random: &mut Random) -> Vec<Vec3> {
     let at = positions[random.below(positions.len())].as_dvec3();
     let push = random.unit_vector() * random.range(0.0, 0.01);
@@ -92,7 +92,7 @@ fn instruments_in_a_liver_as_it_is_and_deformed() {
             let liver = if pose_number % 2 == 0 {
                 &still
             } else {
-                // Back to where it was, then in: dents do not add up.
+                // Each dent starts from the rest shape, so that dents do not add up.
                 soft.move_all(&dented(still.mesh().positions(), &mut random));
                 &soft
             };

@@ -1,23 +1,23 @@
-//! No order of vertices, and no order of the two, changes the answer.
+//! Answers depend neither on the order of the vertices nor on that of the two triangles.
 
 use glam::DVec3;
 use palpate::geometry::triangle_triangle::{Crossing, CrossingKind, Triangle, crossing, meet};
 
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]];
 
-/// How they cross, and the length of the segment.
+/// Kind of a crossing, and the length of its segment.
 type How = (CrossingKind, f64);
 
 fn t(corners: [[f64; 3]; 3]) -> Triangle {
     corners.map(DVec3::from_array)
 }
 
-/// A right triangle in z = 0 that all cases are held against.
+/// A right triangle in z = 0, the first triangle of all cases.
 fn base() -> Triangle {
     t([[0.0, 0.0, 0.0], [8.0, 0.0, 0.0], [0.0, 4.0, 0.0]])
 }
 
-/// By its pattern of heights over the base's plane: the other triangle, and the segment's length if they meet.
+/// Name by the pattern of heights over the base's plane, the other triangle, and kind and length if they meet.
 fn cases() -> Vec<(&'static str, Triangle, Option<How>)> {
     use CrossingKind::{Coplanar, Through};
     let through = |length: f64| Some((Through, length));
@@ -111,7 +111,7 @@ fn all_patterns_in_all_orders_both_ways() {
                 if let (Some(forth), Some(back), Some((CrossingKind::Through, _))) =
                     (forth, back, expected)
                 {
-                    // The other normal comes first, so it runs the other way.
+                    // Swapped triangles swap the normals, so the segment runs in the opposite direction.
                     let points = |c: Crossing| c.ends.map(|e| e.point);
                     let [start, end] = points(back);
                     assert_eq!(points(forth), [end, start], "{about}");

@@ -1,4 +1,4 @@
-//! Pairs as a tick answers them: of tissue and link, and of the links of two tools, against all pairs.
+//! Pairs in a tick's answer, of tissue and link and of the links of two tools, against all pairs.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -29,7 +29,7 @@ struct Stage {
     sequence: u64,
 }
 
-/// A liver, a tool of two jaws and another of one shaft.
+/// A liver, a tool of two jaws and another tool of one shaft.
 fn stage(max_pairs: usize) -> Stage {
     let loaded = |data: MeshData| load(data, &LoadOptions::default()).expect("a mesh");
     let scene = Arc::new(Scene::new("pairs".to_owned(), Limits::default()));
@@ -136,7 +136,7 @@ fn a_tick_gives_all_pairs_of_tissues_and_of_links() {
             };
             let ((a, i, from_a), (b, j, from_b)) = (placed(two.link), placed(two.other));
             let (a, b) = (a.links[i].surface.mesh(), b.links[j].surface.mesh());
-            // Placed as the tick places them: the other's vertices in the first link's frame.
+            // Placed as a tick places them: the second link's vertices in the first link's frame.
             let a_from_b = from_a.inverse().then_from(&from_b);
             let swapped = all_pairs(a, b, &a_from_b, Distances::AreTooSmall);
             let expected =

@@ -1,4 +1,4 @@
-//! Trees of whatever comes, and their pairs.
+//! Trees of arbitrary meshes, and their pairs.
 
 use glam::{DMat3, DVec3, Vec3};
 use palpate::{
@@ -28,7 +28,7 @@ fn built(data: MeshData) -> (TriangleMesh, BoxTree) {
     (mesh, tree)
 }
 
-/// Centroids that coincide, that are mirror images, or each far beyond all before.
+/// Centroids that coincide, are mirror images, or each lie far beyond all before.
 #[test]
 fn splits_of_coincident_and_lopsided_input() {
     let t = [Vec3::ZERO, Vec3::X, Vec3::Y];
@@ -77,7 +77,7 @@ fn pairs_of_improper_meshes() {
         for round in 0..scaled(3) {
             let (other_name, other, other_tree) = &inputs[random.below(inputs.len())];
             let pose = match round % 3 {
-                // On top of each other, or shifted along a plane that both may lie in.
+                // On top of each other, or shifted along a plane in which both may lie.
                 0 => Pose::IDENTITY,
                 1 => Pose { translation: DVec3::X / 64.0, ..Pose::IDENTITY },
                 _ => touching_pose(mesh, other, &mut random),
@@ -99,8 +99,8 @@ fn pairs_of_improper_meshes() {
     assert!(n_pairs > 1_000);
 }
 
-/// A kilometre off, where a pose's rounding is far coarser than the meshes' own: grids that lie in each
-/// other's planes, their vertices and edges on one another.
+/// Grids one kilometre from the origin, in each other's planes, with vertices and edges on one another: rounding of a
+/// pose is far coarser there than that of the meshes.
 #[test]
 fn grids_that_touch_far_from_the_origin() {
     const AWAY: f64 = 1024.0;
@@ -133,7 +133,7 @@ fn grids_that_touch_far_from_the_origin() {
     assert!(n_pairs > 1_000, "{n_pairs}");
 }
 
-/// A corner of a cube comes down on a sheet eight kilometres off: onto it, or one rounding above or below it.
+/// A corner of a cube comes down on a sheet eight kilometres away: onto it, or one rounding above or below it.
 #[test]
 fn a_corner_that_touches_far_from_the_origin() {
     const AWAY: f64 = 8192.0;

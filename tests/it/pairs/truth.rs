@@ -12,7 +12,7 @@ use palpate::{
     oracle::triangle::triangle_distance,
 };
 
-/// Rounding of a distance between triangles in metres, which are all within a metre or so.
+/// Rounding of a distance between triangles, all within about a metre; metres.
 const ROUNDING: f64 = 1e-13;
 
 struct Boxed {
@@ -38,17 +38,17 @@ fn overlap(a: &Boxed, b: &Boxed) -> bool {
     a.low.cmple(b.high).all() && b.low.cmple(a.high).all()
 }
 
-/// What the distances of triangles, which are rounded, can tell.
+/// Use of triangle distances, which are rounded, as a check of whether triangles meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distances {
-    /// Nothing is so close to touching that rounding decides.
+    /// No pair is so close to touching that rounding decides.
     Tell,
-    /// Much lies in one plane or touches.
+    /// Many triangles lie in one plane or touch.
     AreTooSmall,
 }
 
-/// The pairs of `mesh` with `own` under a pose that meet, by exact predicates; where distances tell, each
-/// decision is held to them as well.
+/// Pairs of triangles of `mesh` and of `own`, placed by a pose, that meet by exact predicates. With
+/// [`Distances::Tell`], each decision is checked against their distance as well.
 pub fn all_pairs(
     mesh: &TriangleMesh,
     own: &TriangleMesh,

@@ -1,4 +1,4 @@
-//! Where geometry says where the proxy has to be, and what it gives: a groove, a bowl, a peg in a hole.
+//! Cases in which geometry gives the proxy's position and force: a groove, a bowl, a peg in a hole.
 
 use glam::DVec3;
 use palpate::{
@@ -11,17 +11,17 @@ use palpate::{
 use super::stage::{ProxyStage, STAND_OFF, STIFF, slab, to, turned};
 
 const RADIUS: f64 = 0.005;
-/// Of the closed form's own size, and in direction.
+/// Largest errors: as a fraction of the closed form's magnitude, and in direction.
 const SHARE_MAX: f64 = 0.01;
 const DEGREES_MAX: f64 = 2.0;
 
-/// How far a proxy, its force and its torque were from their closed forms.
+/// Largest differences of a proxy, its force and its torque from their closed forms.
 #[derive(Default)]
 struct Off {
-    /// Of the way's length from device to proxy.
+    /// Fraction of the distance from device to proxy.
     place: f64,
-    /// In degrees: of the proxy and of the way to it, of the force, and by how much each contact's force would have to turn about the tool's
-    /// surface to give the torque.
+    /// Degrees: of the proxy's rotation and of the direction from device to proxy; of the force; and the angle by which
+    /// each contact's force would have to turn about the tool's surface to give the torque.
     turn_degrees: f64,
     force_degrees: f64,
     torque_degrees: f64,
@@ -29,7 +29,8 @@ struct Off {
 }
 
 impl Off {
-    /// A ball that is not turned, with its middle at `place`: forces on it go through there, and give no torque.
+    /// Records a ball that is not turned, with its centre at `place`: forces on it pass through there, and give no
+    /// torque.
     fn note_ball(&mut self, got: &Rendering, device: DVec3, place: DVec3) {
         let way = place - device;
         let expected = 500.0 * way;
@@ -65,7 +66,7 @@ fn placed(mut data: MeshData, pose: Pose) -> MeshData {
     data
 }
 
-/// Two planes at right angles, z = |x|: the ball's middle is the root of two radii above their line.
+/// Two planes at right angles, z = |x|: the ball's centre is the root of two radii above their line.
 #[test]
 fn a_ball_in_a_groove_lies_on_both_planes() {
     let half_turn = 0.25 * std::f64::consts::PI;
@@ -81,7 +82,7 @@ fn a_ball_in_a_groove_lies_on_both_planes() {
     let mut off = Off::default();
     for i in 0..400 {
         let s = f64::from(i) * 1e-5;
-        // Down by 3 mm, then along the groove and to and fro in it.
+        // Down by 3 mm, then along the groove and back and forth across it.
         let depth = (3.0 * s).min(0.003);
         let device = DVec3::new(1e-3 * (300.0 * s).sin(), s, bottom - depth);
         let got = stage.tick(to(device.x, device.y, device.z));
@@ -93,7 +94,8 @@ fn a_ball_in_a_groove_lies_on_both_planes() {
     off.check("groove");
 }
 
-/// A ball in a bowl: drawn 8 mm past its wall, it is where a line from the bowl's middle to the device meets the wall.
+/// A ball in a bowl, pulled 8 mm past its wall: the ball lies at the intersection of the wall with the line from the
+/// bowl's centre to the device.
 #[test]
 fn a_ball_in_a_bowl_follows_the_device_around() {
     let bowl = 0.03;
@@ -123,13 +125,13 @@ fn a_ball_in_a_bowl_follows_the_device_around() {
     off.check("bowl");
 }
 
-/// A square peg of width w in a square hole of width W and depth H, turned about an axis across tilts until
-/// w + 2 stand-offs = W cos - H sin, and about its own axis until w (cos + sin) + 2 stand-offs = W; the rest of the
-/// device's turn is torque.
+/// A square peg of width w in a square hole of width W and depth H: turned about a transverse axis, it tilts until w +
+/// 2 stand-offs = W cos - H sin; about its own axis, it turns until w (cos + sin) + 2 stand-offs = W. The rest of the
+/// device's rotation is torque.
 #[test]
 fn a_peg_turned_in_a_hole_is_held_by_its_rims() {
     let (hole, peg, depth) = (0.006, 0.0056, 0.02);
-    // Four walls about the hole; where two of them lie in each other there is no peg.
+    // Four walls around the hole; the peg is not in the regions in which two of them overlap.
     let wall = |along: DVec3| {
         let size = DVec3::new(0.05, 0.05, depth) - 0.02 * along.abs();
         let mut wall = shapes::subdivide(&shapes::subdivide(&shapes::cuboid(size)));
@@ -147,7 +149,7 @@ fn a_peg_turned_in_a_hole_is_held_by_its_rims() {
         let mut stage = ProxyStage::new(&walls, &[tool], |o| o);
         let got = stage.tick(to(0.0, 0.0, 0.0));
         assert_eq!(got.state, RenderState::Free);
-        // By bisection: the room falls as the turn grows.
+        // Bisection: the clearance decreases as the turn grows.
         let (mut low, mut high) = (0.0, 0.2);
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
@@ -187,7 +189,7 @@ fn jaw(side: f64) -> MeshData {
     jaw
 }
 
-/// Jaws that close on a fold stop at it; each is behind its command by the force over the stiffness.
+/// Jaws that close on a fold stop at it; each lags behind its command by the force over the stiffness.
 #[test]
 fn a_grasper_closes_on_a_fold() {
     let fold = shapes::subdivide(&shapes::cuboid(DVec3::new(0.004, 0.01, 0.02)));

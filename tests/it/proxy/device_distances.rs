@@ -1,4 +1,4 @@
-//! Distances of the device's pose beside those of the proxy, on real meshes, each against brute force.
+//! Distances at the device's pose next to those at the proxy, on real meshes, each against brute force.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use palpate::{
 use super::organs;
 use crate::seed::scaled;
 
-/// Metres: what frames and roundings may cost.
+/// Allowed error of frames and rounding, metres.
 const EXACT: f64 = 1e-9;
-/// How far outside the surface the device is at first, and how deep in it afterwards, metres.
+/// The device's initial distance outside the surface, and its later depth inside, metres.
 const OFF_M: f64 = 0.02;
 const DEPTH_M: f64 = 0.006;
 const STEP_M: f64 = 5e-4;
-/// Vertices of the tool that are tried for how deep they are: the lowest.
+/// Number of tool vertices whose depth is computed: the lowest.
 const LOWEST: usize = 100;
 
 /// A tool's mesh at a pose, and a tissue's.
@@ -39,7 +39,8 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Between the surfaces, 0 where they cross; only triangles within `reach` of the tool's box are looked at.
+    /// Distance between the surfaces, metres; 0 if they cross. Considers only triangles within `reach` of the tool's
+    /// box.
     fn apart(&self, at: &Pose, reach: f64) -> f64 {
         let tool = placed(self.tool, at);
         let corners = || tool.iter().flatten();
@@ -53,7 +54,7 @@ impl Pair<'_> {
         surface_distance(&tissue.into_iter().filter(near).collect::<Vec<_>>(), &tool)
     }
 
-    /// The deepest of the tool's lowest vertices in the tissue, metres, 0 when none is inside.
+    /// The deepest of the tool's lowest vertices in the tissue, metres; 0 if none is inside.
     fn deepest_of_lowest(&self, at: &Pose, out: DVec3) -> f64 {
         let vertices = 0..self.tool.positions().len() as u32;
         let mut points: Vec<_> = vertices.map(|v| at.point(self.tool.position(v))).collect();
@@ -64,8 +65,7 @@ impl Pair<'_> {
         inside.map(|p| nearest(self.tissue, *p).expect("triangles").distance).fold(0.0, f64::max)
     }
 
-    /// Whether a contact's depth is that of its point of the tissue in the tool, or of its point of the tool in the
-    /// tissue.
+    /// Returns true if a contact's depth is that of its tissue point in the tool, or of its tool point in the tissue.
     fn is_as_deep(&self, at: &Pose, contact: &Contact) -> bool {
         let is_so = |mesh: &TriangleMesh, p: DVec3| {
             let found = nearest(mesh, p).expect("triangles").distance;
@@ -87,7 +87,7 @@ fn the_device_s_distances_are_those_of_its_own_pose_on_organs() {
     // All eight with `PALPATE_TEST_SCALE=4`.
     for case in organs::cases().into_iter().take(scaled(2)) {
         let name = case.name;
-        // As fine as what a tool is served with: depths are found to it.
+        // Tolerance of a served tool's field: depths are found to it.
         let tolerance_m = 2e-3 * case.stage.tool.links[0].surface.bounds().diagonal();
         let options = FieldOptions { tolerance_m: Some(tolerance_m), ..FieldOptions::default() };
         let field = |surface: &Surface| field_of(surface, &options);

@@ -1,4 +1,4 @@
-//! The coupling gives no energy out: random closed motions of the device against resting tissue.
+//! The coupling creates no energy: random closed motions of the device against resting tissue.
 
 use glam::{DQuat, DVec3};
 use palpate::{
@@ -10,12 +10,12 @@ use palpate::{
 use super::stage::{ProxyStage, slab};
 use crate::seed::{Seed, scaled};
 
-/// Of the tool's origin and of a point of it 15 mm off, at most.
+/// Largest step of the tool's origin and of a tool point 15 mm away, metres.
 const STEP_M: f64 = 20e-6;
 const CLEAR_M: f64 = 0.02;
 const DOWN_M: f64 = 0.024;
 
-/// A closed motion that begins and ends clear of the tissue: 0 to 1.
+/// A closed motion that begins and ends clear of the tissue; its parameter runs from 0 to 1.
 struct Loop {
     waves: [[DVec3; 2]; 3],
     turns: [DVec3; 2],
@@ -50,7 +50,7 @@ fn tissues() -> [MeshData; 3] {
     [slab(20, 0.004, 0.02), bowl, organ]
 }
 
-/// Work that the coupling does on the hand between two ticks, by the trapezoid's rule.
+/// Work that the coupling does on the hand between two ticks, by the trapezoidal rule.
 fn work(before: (&Pose, &Rendering), after: (&Pose, &Rendering)) -> f64 {
     let turn = DQuat::from_mat3(&(after.0.rotation * before.0.rotation.transpose()));
     let turn = if turn.w < 0.0 { -turn } else { turn };

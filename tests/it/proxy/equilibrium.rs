@@ -1,4 +1,4 @@
-//! However it came there, a proxy without friction is where the spring and the contacts leave it.
+//! A proxy without friction is in equilibrium between spring and contacts, whatever its path.
 
 use glam::{DQuat, DVec3};
 use palpate::{
@@ -11,9 +11,9 @@ use super::stage::ProxyStage;
 use crate::seed::{Seed, scaled};
 
 const STIFFNESS: f64 = 500.0;
-/// Ticks that the leap of a tick may take more.
+/// Additional ticks that the leap of one tick may take.
 const LEAP_TICKS_MAX: usize = 3;
-/// The device goes no farther from its proxy, metres.
+/// Largest distance of the device from its proxy, metres.
 const AWAY_M: f64 = 0.08;
 
 /// A block of 3,072 triangles with dents and edges.
@@ -28,8 +28,8 @@ fn block(random: &mut Random) -> MeshData {
     mesh
 }
 
-/// Straight ways to and through the block at 1 to 10 m/s: the proxy is dragged over edges and into dents, and in each
-/// tick the hand feels the spring between the two.
+/// Straight paths to and through the block at 1 to 10 m/s: the device drags the proxy over edges and into dents, and
+/// the force of each tick is that of the spring between the two.
 #[test]
 fn a_proxy_dragged_fast_rests_where_the_spring_leaves_it() {
     let seed = Seed::or(57);
@@ -61,7 +61,7 @@ fn a_proxy_dragged_fast_rests_where_the_spring_leaves_it() {
                     let spring = (ProxyStage::origin(got) - device) * STIFFNESS;
                     got.force_n.distance(spring) > 0.05 * spring.length() + 0.02
                 };
-                // A leap of more rounds than a tick has goes on in the next ones.
+                // A leap of more rounds than one tick has continues in the next ticks.
                 for _ in 0..LEAP_TICKS_MAX {
                     if off(&got) {
                         n_leaps += 1;

@@ -1,4 +1,4 @@
-//! Tools that lie flat on tissue, where many triangles are as near.
+//! Tools that lie flat on tissue, with many triangles equally near.
 
 use glam::DVec3;
 use palpate::{
@@ -14,7 +14,7 @@ use super::stage::{ProxyStage, slab, to};
 const SIDE: f64 = 0.02;
 const DEPTH: f64 = 0.003;
 
-/// A blade's flat side on fine tissue, and one of very many triangles on two.
+/// Two triangles of a blade on fine tissue, and 9,800 triangles on two.
 fn cases() -> [(&'static str, MeshData, MeshData); 3] {
     let blade = shapes::cuboid(DVec3::new(SIDE, SIDE, 0.002));
     let mut fine = slab(70, SIDE / 70.0, 0.002);
@@ -26,7 +26,7 @@ fn cases() -> [(&'static str, MeshData, MeshData); 3] {
     ]
 }
 
-/// Pressed straight down it lies flat, wherever the hand holds it, and is let go when the hand leaves.
+/// A tool pressed straight down lies flat wherever the hand holds it, and is released when the hand leaves.
 #[test]
 fn what_lies_flat_is_not_tilted_and_is_felt_by_a_servo() {
     for (name, tissue, link) in cases() {
@@ -58,7 +58,7 @@ fn what_lies_flat_is_not_tilted_and_is_felt_by_a_servo() {
         let (force, torque) = (pressed.force_n, pressed.torque_nm);
         println!("{name}: {force} N, {torque} N m, by the servo {felt} N; {:?}", pressed.state);
         assert!((force - DVec3::Z * due).length() < 0.01 * due, "{name}: {force} N for {due}");
-        // A tilt by an eighth of the side would be more.
+        // A tilt by an eighth of the side would give a larger torque.
         assert!(torque.length() < 0.005 * due * SIDE, "{name}: {torque} N m");
         assert!((felt - force).length() < 0.02 * due, "{name}: {felt} N by the servo for {force}");
         assert!(!stage.crosses(&pressed), "{name}");

@@ -1,4 +1,4 @@
-//! Jaws that take a fold of an organ that moves while they do: the demo's own stage, at many places of the fold.
+//! Jaws that grasp a fold of an organ in motion: the demo's own scene, at many points of the fold.
 
 use std::f64::consts::TAU;
 
@@ -21,12 +21,12 @@ use crate::seed::{Seed, scaled};
 
 const HIGH_M: f64 = 0.006;
 const DEEP_M: f64 = 0.02;
-/// Of the way below the surface, by which the tissue gives way.
+/// Fraction of the depth below the surface by which the tissue yields.
 const GIVE: f64 = 0.25;
-/// As often as a simulator deforms, in ticks.
+/// Ticks between two deformations, at a simulator's rate.
 const DEFORMED_EVERY: u32 = 17;
 
-/// The fold's crest, metres, near a place along it.
+/// The fold's crest near x, metres.
 fn crest(rest: &[Vec3], x: f64) -> DVec3 {
     let near = rest.iter().filter(|p| (f64::from(p.x) - x).abs() < 0.003 && p.y.abs() < 0.003);
     near.map(|p| p.as_dvec3()).max_by(|p, q| p.z.total_cmp(&q.z)).expect("a crest")
@@ -51,7 +51,7 @@ fn jaws_take_a_fold_that_moves_and_no_tissue_is_put_through_them() {
         // Off the crest, and along it: a hand is never exact.
         let (aside, speed) = (random.range(-0.003, 0.003), random.range(-0.08, 0.08));
         stage.pose.teleport = true;
-        // Down and up once, with the jaws open as they come down and closed as they go up.
+        // Down and up once; the jaws are open on the way down and closed on the way up.
         for tick in 0..(PRESS_PERIOD_S * 1e3) as u32 {
             let seconds = f64::from(tick) * 1e-3;
             let wave = 0.5 - 0.5 * (TAU * seconds / PRESS_PERIOD_S).cos();

@@ -1,4 +1,4 @@
-//! Local models against brute force: within their radius they leave nothing out, and no gap is off by more than it says.
+//! Local models against brute force: within its radius a model omits nothing, and no gap exceeds its stated error.
 
 use std::cell::Cell;
 
@@ -21,13 +21,13 @@ use palpate::{
 use super::stage::{ProxyStage, slab, to, turned};
 use crate::seed::{Seed, scaled};
 
-/// Between two deformations, nanoseconds.
+/// Time between two deformations, nanoseconds.
 const FRAME_NS: u64 = 16_000_000;
-/// Rounding of coordinates of a metre, and of unit vectors, many times over.
+/// Many times the rounding of coordinates of a metre and of unit vectors.
 const ROUNDING_M: f64 = 1e-9;
-/// Of each model: some 1,400 in all, 10,000 with `PALPATE_TEST_SCALE=8`, 10^6 with 800.
+/// Motions of each model: some 1,400 in all, 10,000 with `PALPATE_TEST_SCALE=8`, 10^6 with 800.
 const MOTIONS: usize = 10;
-/// Tissues and tools are taken in turn; then the tissue rests or moves.
+/// Number of cases, which take tissues and tools in turn; then the tissue rests or moves.
 const RUNS: usize = 120;
 
 fn tissues() -> [MeshData; 5] {
@@ -36,13 +36,13 @@ fn tissues() -> [MeshData; 5] {
     let mut organ = shapes::organ(4_000, 1);
     let top = organ.positions.iter().map(|p| p.z).fold(f32::MIN, f32::max);
     organ.positions.iter_mut().for_each(|p| p.z -= top);
-    // Hollow about its hole, where facets rise beside a contact.
+    // A torus, concave about its hole, where facets rise next to a contact.
     let mut ring = shapes::torus(0.012, 0.006, 24, 16);
     ring.positions.iter_mut().for_each(|p| p.z -= 0.006);
     [slab(20, 0.004, 0.02), slab(2, 0.04, 0.02), bowl, organ, ring]
 }
 
-/// An instrument, and where its links are while it comes near, and where they are to be then.
+/// An instrument, the poses of its links during the approach, and their commanded poses after it.
 struct Instrument {
     links: Vec<MeshData>,
     open: Vec<Pose>,
@@ -51,7 +51,7 @@ struct Instrument {
 
 fn tools() -> [Instrument; 5] {
     let rigid = |mesh| Instrument { links: vec![mesh], open: Vec::new(), closed: Vec::new() };
-    // Two jaws that hang down from their hinge, or from what they slide along.
+    // Two jaws that hang down from their hinge, or from their slide.
     let jaw = |side: f64| {
         let mut jaw = shapes::subdivide(&shapes::cuboid(DVec3::new(0.002, 0.006, 0.02)));
         let place = DVec3::new(side * 0.0012, 0.0, -0.01).as_vec3();
@@ -74,7 +74,7 @@ fn tools() -> [Instrument; 5] {
     ]
 }
 
-/// A time that is over once it was asked for so often.
+/// A time limit that is over once it was queried more than `most` times.
 struct Countdown {
     asked: Cell<usize>,
     most: usize,
@@ -91,7 +91,7 @@ impl Countdown {
     }
 }
 
-/// What a tissue's vertices do: a shift and a shear, metres a second.
+/// Velocity field of a tissue's vertices: a shift and a shear, metres per second.
 struct Flow {
     shift: DVec3,
     shear: DVec3,
@@ -109,15 +109,15 @@ struct Case {
     model: LocalModel,
     /// The proxy had no time to arrive.
     is_late: bool,
-    /// A link of it is held back by what it closed on.
+    /// The object that a link closed on holds it back.
     lags: bool,
-    /// Where the tissue is at the model's time, and how its vertices move.
+    /// Triangles of the tissue at the model's time, and the velocities of their vertices.
     tissue: Vec<[DVec3; 3]>,
     velocities: Vec<[DVec3; 3]>,
 }
 
 impl Case {
-    /// `time`: that of the tick, after the proxy was drawn.
+    /// `time`: time limit of the tick, after the proxy has been moved.
     fn new(
         random: &mut Random,
         tissue: &MeshData,
@@ -156,10 +156,11 @@ impl Case {
             }
         }
         let before = (moves).then(|| stage.tissue(0).current());
-        // A third has no time to arrive, or to follow the tissue: there is a model of where it came to, or none.
+        // A third of the proxies have no time to arrive or to follow the tissue: their model is at the position that
+        // they reached, or there is none.
         let most = if random.below(3) == 0 { random.below(400) } else { usize::MAX };
         let to_draw = Countdown::of(most);
-        // What its links do is for the last tick: it closes on what it lies on.
+        // The links move in the last tick only: they close on what the tool lies on.
         stage.pose.tool_from_link.clone_from(&tool.closed);
         stage.pose.scene_from_tool = at(-lowest - depth + random.range(-0.002, 0.002));
         let got = stage.tick_in_times(&|| to_draw.is_over(), &|| time.is_over());
@@ -174,7 +175,7 @@ impl Case {
         let model = *got.local_model?;
         let revision = stage.tissue(0).current();
         let mesh = revision.surface.mesh();
-        // By what a vertex moved in the last frame, as single precision has it.
+        // Velocity by the vertex's motion in the last frame, in single precision.
         let velocity = |v: u32| {
             let moved = revision.moved_since(revision.geometry_revision.saturating_sub(1), v);
             moved.unwrap_or(DVec3::ZERO) / (FRAME_NS as f64 * 1e-9)
@@ -185,7 +186,7 @@ impl Case {
         Some(Case { stage, model, is_late, lags, tissue, velocities })
     }
 
-    /// A motion and an age within what the model says of itself.
+    /// A motion and an age within the model's stated bounds.
     fn motion(&self, random: &mut Random) -> (Displacement, f64) {
         let age_s = random.range(0.0, self.model.expires_s);
         let most = self.model.radius_after(age_s).max(0.0) * random.f64().sqrt();
@@ -208,13 +209,13 @@ impl Case {
         (x, age_s)
     }
 
-    /// Where a displacement takes the tool.
+    /// The tool's posture after a displacement.
     fn after(&self, x: &Displacement) -> Posture {
         let LocalModel { reference, hold_m, screws, .. } = &self.model;
         reference.moved(x, 1.0, *hold_m, screws)
     }
 
-    /// The tissue so much later.
+    /// The tissue `age_s` later.
     fn tissue_after(&self, age_s: f64) -> Vec<[DVec3; 3]> {
         let each = self.tissue.iter().zip(&self.velocities);
         each.map(|(t, v)| std::array::from_fn(|k| t[k] + v[k] * age_s)).collect()
@@ -245,11 +246,12 @@ impl Case {
     }
 }
 
-/// How a row's gap is off.
+/// Error of a row's gap, metres.
 enum GapError {
-    /// The tissue is so far above the row's plane, along its normal, under where the row's point is in truth.
+    /// Height of the tissue above the row's plane, along its normal, at the true position of the row's point.
     Along(f64),
-    /// There is none along the normal, on the row's side and within its error: so far is the row's own triangle from there.
+    /// There is no tissue along the normal, on the row's side and within its error: distance from there to the row's
+    /// own triangle.
     Aside(f64),
 }
 
@@ -282,7 +284,8 @@ impl Case {
     }
 }
 
-/// How far along a direction a triangle that faces that way is met from a point; `None` when it is not.
+/// Distance along a direction from a point to a triangle that faces that direction; `None` if the line does not meet
+/// it.
 fn height_along([a, b, c]: &[DVec3; 3], from: DVec3, along: DVec3) -> Option<f64> {
     let (ab, ac) = (*b - *a, *c - *a);
     let normal = ab.cross(ac);
@@ -292,7 +295,7 @@ fn height_along([a, b, c]: &[DVec3; 3], from: DVec3, along: DVec3) -> Option<f64
     }
     let height = normal.dot(*a - from) / facing;
     let at = from + along * height - *a;
-    // Barycentric coordinates, with a little about each triangle, so that no line goes between two.
+    // Barycentric coordinates, with a small margin around each triangle, so that no line passes between two.
     let (v, w) = (at.cross(ac).dot(normal), ab.cross(at).dot(normal));
     let area = normal.length_squared();
     let slack = -ROUNDING_M * area;
@@ -307,18 +310,18 @@ fn apart(a: &[DVec3; 2], b: &[DVec3; 2]) -> f64 {
     (a[0] - b[1]).max(b[0] - a[1]).max(DVec3::ZERO).length()
 }
 
-/// What the motions of all models showed.
+/// Results of the motions of all models.
 #[derive(Default)]
 struct Shown {
     radii: Vec<f64>,
-    /// Over the radius.
+    /// Gap errors that the rows state, over the radius.
     errors: Vec<f64>,
-    /// Seen, over what the row says it is at most; above 1e-9 m.
+    /// Observed gap errors over the bound that the row states; only those above 1e-9 m.
     shares: Vec<f64>,
     motions: usize,
     touching: usize,
     rows: usize,
-    /// Of those, planes of pairs that no contact's plane holds.
+    /// Rows among them that are planes of pairs that no contact's plane holds.
     own_planes: usize,
     /// Gaps that were measured, and those of rows that have no tissue along their normal.
     gaps: usize,
@@ -326,7 +329,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Moves a model's tool about within its radius and holds all that is there against the model.
+    /// Moves a model's tool within its radius and compares its surroundings with the model.
     fn look(&mut self, case: &Case, random: &mut Random, run: usize) {
         let model = &case.model;
         self.radii.push(model.complete_radius_m);
@@ -357,7 +360,7 @@ impl Shown {
                 let off = match case.gap_error(row, (&x, &there, age_s), &tissue) {
                     GapError::Along(off) => off.abs(),
                     GapError::Aside(off) => {
-                        // Beside an edge or a wall a plane says no more than that there is tissue within the radius.
+                        // Next to an edge or a wall, a plane says only that there is tissue within the radius.
                         let says_little = row.gap_error_m >= model.complete_radius_m;
                         assert!(says_little, "no tissue within {most} m along {row:?}: {at}");
                         self.aside += 1;
@@ -418,7 +421,7 @@ fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
         of(&shown.shares, 0.9),
         of(&shown.shares, 1.0),
     );
-    // A device at 100 mm/s goes 0.5 mm in 5 ms.
+    // A device at 100 mm/s moves 0.5 mm in 5 ms.
     let half = of(&shown.radii, 0.5);
     assert!(half > 5e-4, "half of the radii are below {half} m");
     assert!(n_late * 20 > n_models, "{n_late} models of late proxies");
@@ -427,7 +430,7 @@ fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
     assert!(shown.aside * 5 < shown.gaps, "{} of {} rows say little", shown.aside, shown.gaps);
 }
 
-/// Flanks of folds are no contacts of what lies in the valley between them, and the model holds beyond them.
+/// Flanks of folds are no contacts of a tool that lies in the valley between them, and the model holds beyond them.
 #[test]
 fn planes_of_no_contact_hold_the_flanks_of_folds() {
     let seed = Seed::or(43);
@@ -458,8 +461,8 @@ fn planes_of_no_contact_hold_the_flanks_of_folds() {
     assert!(shown.own_planes > 0, "{} planes of no contact", shown.own_planes);
 }
 
-/// A tick whose time is over while the model is bounded has the model of less: the same rows, and a smaller radius in
-/// which all is as true.
+/// A tick that runs out of time while the model is bounded returns a smaller model: equal rows, and a smaller radius
+/// within which everything is as true.
 #[test]
 fn a_model_that_time_cuts_short_is_complete_in_a_smaller_radius() {
     let seed = Seed::or(42);
@@ -471,15 +474,15 @@ fn a_model_that_time_cuts_short_is_complete_in_a_smaller_radius() {
         let (tissue, tool) = (&tissues[run % 5], &tools[run / 5 % 5]);
         let moves = run / 25 % 2 == 1;
         let time = Countdown::of(usize::MAX);
-        // The same numbers give the same proxy.
+        // Equal random numbers give an equal proxy.
         let whole = Case::new(&mut random.clone(), tissue, tool, moves, &time);
         let Some(whole) = whole else { continue };
-        // It is looked about first; the bounds come in the second half.
+        // The search around the tool comes first; the bounds come in the second half.
         let asked = time.asked.get();
         let most =
             asked / 2 + seed.random(1_000_000 + run as u64).below((asked - asked / 2).max(1));
         let short = Case::new(&mut random, tissue, tool, moves, &Countdown::of(most));
-        // Out of time before it had looked about: no model.
+        // Time ran out before the search around the tool ended: no model.
         let Some(short) = short else { continue };
         let radii = [&short, &whole].map(|case| case.model.complete_radius_m);
         assert_eq!(short.model.reference, whole.model.reference);
@@ -497,7 +500,7 @@ fn a_model_that_time_cuts_short_is_complete_in_a_smaller_radius() {
     assert!(n_smaller * 6 > scaled(60) && shown.touching > 0, "{n_smaller} were cut short");
 }
 
-/// The rows' ids are those of the rendering's contacts, and the spring over them is the rendering's force.
+/// The rows have the ids of the rendering's contacts, and the spring over them gives the rendering's force.
 #[test]
 fn a_model_has_the_contacts_of_its_rendering() {
     let options = |o: RenderOptions| RenderOptions { local_model: true, ..o };

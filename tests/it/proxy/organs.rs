@@ -1,4 +1,5 @@
-//! Probe and pliers pressed into liver and tongue, resting and moving; generated meshes where the shared ones are not.
+//! Probe and pliers pressed into liver and tongue, at rest and in motion; generated meshes if the shared ones are
+//! missing.
 
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
@@ -20,13 +21,13 @@ use super::stage::{ProxyStage, UNLIMITED};
 const SPRING: Spring = Spring { stiffness_n_per_m: 300.0, ..Spring::DESKTOP };
 const STEP_M: f64 = 20e-6;
 const DEPTH_M: f64 = 0.015;
-/// Samples of the servo in a tick of a millisecond.
+/// Servo samples in a tick of one millisecond.
 const SAMPLES: u32 = 4;
-/// From sample to sample, newtons.
+/// Largest change of the servo's force from sample to sample, newtons.
 const SERVO_STEP_N_MAX: f64 = 0.05;
-/// Between force and the outward normal of what bears the proxy.
+/// Largest angle between the force and the outward normal of the surface that bears the proxy.
 const DEGREES_MAX: f64 = 10.0;
-/// A tick, nanoseconds.
+/// Duration of a tick, nanoseconds.
 const TICK_NS: u64 = 1_000_000;
 
 fn mesh(file: &str, scale_to_m: f64, or: impl FnOnce() -> MeshData) -> LoadedMesh {
@@ -43,7 +44,7 @@ fn mesh(file: &str, scale_to_m: f64, or: impl FnOnce() -> MeshData) -> LoadedMes
 pub struct Case {
     pub name: &'static str,
     pub stage: ProxyStage,
-    /// Scene from tool where the tool's lowest point is on the surface, and the way out.
+    /// Pose at which the tool's lowest point is on the surface, and the outward direction.
     at: Pose,
     pub out: DVec3,
     is_pliers: bool,
@@ -57,12 +58,12 @@ fn tool_mesh(is_pliers: bool) -> LoadedMesh {
     }
 }
 
-/// The instrument across the surface or with its tip first, over one of its triangles.
+/// The instrument across the surface or tip first, over one of its triangles.
 pub fn cases() -> Vec<Case> {
     cases_of(SPRING, 0.0)
 }
 
-/// With another spring, and friction.
+/// As [`cases`], with another spring and with friction.
 pub fn cases_of(spring: Spring, friction: f64) -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, is_pliers, is_tongue) in [
@@ -110,7 +111,7 @@ pub fn cases_of(spring: Spring, friction: f64) -> Vec<Case> {
 }
 
 impl Case {
-    /// Its tool's mesh once more.
+    /// A second copy of the tool's mesh.
     pub fn tool_mesh(&self) -> LoadedMesh {
         tool_mesh(self.is_pliers)
     }
@@ -119,7 +120,7 @@ impl Case {
         Pose { translation: self.at.translation + self.out * out_m, ..self.at }
     }
 
-    /// From well off down to the first touch; how far out that is.
+    /// Approaches from far outside to the first touch; returns the distance outwards at which it occurs.
     fn approach(&mut self) -> f64 {
         self.stage.pose.teleport = true;
         let mut out = 0.08;
@@ -135,12 +136,13 @@ impl Case {
     }
 }
 
-/// Where the contacts' own normals point, by their forces.
+/// Sum of the contacts' own normals, weighted by their forces.
 fn facet_normal(at: &Rendering) -> DVec3 {
     at.contacts.iter().map(|c| c.normal * c.force_n.length()).sum()
 }
 
-/// The outward normal of what bears the proxy: vertex normals by each contact's weights, by its force.
+/// The outward normal of the surface that bears the proxy: vertex normals by each contact's barycentric weights,
+/// weighted by its force.
 fn surface_normal(stage: &ProxyStage, at: &Rendering) -> DVec3 {
     let tissue = stage.tissue(0).current();
     let mesh: &TriangleMesh = tissue.surface.mesh();
@@ -153,7 +155,7 @@ fn surface_normal(stage: &ProxyStage, at: &Rendering) -> DVec3 {
     at.contacts.iter().map(of).sum()
 }
 
-/// In degrees, where there is a force that points anywhere.
+/// Angle between force and surface normal, degrees; 0 if the force is too small to have a direction.
 fn degrees_off_normal(stage: &ProxyStage, at: &Rendering) -> f64 {
     if at.force_n.length() < 0.1 {
         return 0.0;
@@ -161,25 +163,25 @@ fn degrees_off_normal(stage: &ProxyStage, at: &Rendering) -> f64 {
     at.force_n.angle_between(surface_normal(stage, at)).to_degrees()
 }
 
-/// The hand at the device: a servo over the answers' models.
+/// A servo at the device, driven by the answers' local models.
 struct Hand {
     servo: ServoState,
     force: DVec3,
     step_n_max: f64,
-    /// Samples in which the proxy was farther off than its model is complete.
+    /// Number of samples in which the proxy was beyond the radius within which its model is complete.
     beyond: usize,
 }
 
 impl Hand {
     fn new(at: &Rendering) -> Hand {
-        // No cap or rate hides a step.
+        // Neither cap nor rate limit hides a step.
         let options =
             ServoOptions { spring: SPRING, limits: UNLIMITED, ..ServoOptions::of(at.tool.0) };
         let servo = ServoState::new(options).expect("options");
         Hand { servo, force: DVec3::ZERO, step_n_max: 0.0, beyond: 0 }
     }
 
-    /// Takes an answer's model and goes on from the pose of its tick to that of the next.
+    /// Takes an answer's model and moves from the pose of its tick to that of the next.
     fn feel(&mut self, got: &Rendering, [from, to]: [Pose; 2]) {
         let model = got.local_model.as_ref().expect("asked for");
         self.servo.take(model, 0.0).expect("newer");
@@ -216,8 +218,8 @@ fn pressed_into_resting_organs_the_force_is_smooth_and_points_out() {
             );
             late += usize::from(got.state == RenderState::Late);
             let step = got.force_n.distance(last.force_n);
-            // Over a ridge between two facets a force F turns by the angle a of its normals at once: a point deep below
-            // is as near to the surface far off the ridge on either side, and nowhere nearer to it between.
+            // At a ridge between two facets a force F turns at once by the angle a between their normals: a deep point
+            // is equally near to the surface far from the ridge on either side, and nowhere nearer to it in between.
             let turned = facet_normal(&got).angle_between(facet_normal(&last));
             if step > 0.05 {
                 ridges += 1;
@@ -247,7 +249,7 @@ fn pressed_into_resting_organs_the_force_is_smooth_and_points_out() {
     }
 }
 
-/// The organ goes to and fro at up to 100 mm/s, 60 times a second, against an instrument held still in it.
+/// The organ oscillates at up to 100 mm/s, deformed 60 times a second, against an instrument held still in it.
 #[test]
 fn moving_organs_push_the_proxy_and_never_pass_it() {
     for mut case in cases() {

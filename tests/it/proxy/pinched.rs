@@ -1,4 +1,4 @@
-//! Tissue that closes on a proxy from several sides until it leaves it no room.
+//! Tissue that closes on a proxy from several sides until no clearance is left.
 
 use std::f64::consts::TAU;
 
@@ -13,14 +13,14 @@ use palpate::{
 use super::stage::{ProxyStage, STAND_OFF, slab, to, turned};
 
 const RADIUS: f64 = 0.003;
-/// The device, above the middle between the sides.
+/// Height of the device above the middle between the sides.
 const OFF: f64 = 0.001;
 
 fn ball() -> MeshData {
     shapes::sphere(RADIUS, 4)
 }
 
-/// A slab below the origin turned about the x axis, with its face so far from the axis.
+/// A slab below the origin turned about the x axis, with its face at distance `far` from the axis.
 fn wall(angle: f64, far: f64) -> MeshData {
     moved(&slab(8, 0.005, 0.002), &turned(DVec3::X, angle, DVec3::ZERO), DVec3::NEG_Z * far)
 }
@@ -45,7 +45,7 @@ fn fold(far: f64) -> MeshData {
     let mut sheet = shapes::sheet(9, 41, 0.001);
     for p in &mut sheet.positions {
         let (x, s) = (5.0 * (f64::from(p.x) - 0.004), f64::from(p.y) - 0.02);
-        // The middle 8 mm of 40 are the bend, at y = 8 mm and beyond.
+        // The middle 8 mm of 40 form the bend, at y = 8 mm and beyond.
         let (side, along) = (s.signum(), s.abs());
         let angle = (along / 0.004).min(1.0) * 0.25 * TAU;
         let y = if along < 0.004 { 0.008 + far * angle.cos() } else { 0.012 - along };
@@ -54,11 +54,11 @@ fn fold(far: f64) -> MeshData {
     sheet
 }
 
-/// Tissues that close in, with their sides so far from where the ball is in the middle.
+/// Tissues that close in, as a function of the distance of their sides from the ball in the middle.
 struct Sides {
     name: &'static str,
     at: fn(f64) -> Vec<MeshData>,
-    /// How near they come.
+    /// Least distance of the sides.
     end: f64,
 }
 
@@ -67,7 +67,7 @@ fn all_sides() -> [Sides; 6] {
         vec![wall(0.0, far), wall(0.5 * TAU, far)]
     }
     fn one_of_two(far: f64) -> Vec<MeshData> {
-        // Only the upper one moves: what it goes down by is twice what each would.
+        // Only the upper side moves, by twice the distance that each side would.
         let up = DVec3::Z * (far - 0.005);
         [wall(0.0, far), wall(0.5 * TAU, far)].map(|m| moved(&m, &Pose::IDENTITY, up)).to_vec()
     }
@@ -97,16 +97,17 @@ impl Sides {
         }
     }
 
-    /// Where the ball is held in the middle, and what is missing there, when the sides are so far from it.
+    /// Position at which the ball is held in the middle, and the clearance missing there, with the sides at distance
+    /// `far`.
     fn middle(&self, far: f64) -> (DVec3, f64) {
         match self.name {
             "one of two tissues" => (DVec3::Z * (far - 0.005), RADIUS - far),
             "three tissues" => {
-                // The ball has a vertex below, and a facet towards the other two: so much does it reach.
+                // The ball has a vertex below and a facet towards the other two sides: its reach in their direction.
                 let slanted = DVec3::new(0.0, 0.75f64.sqrt(), 0.5);
                 let ball = ball().positions;
                 let reach = ball.iter().map(|p| slanted.dot(p.as_dvec3())).fold(0.0, f64::max);
-                // z up: far + z from the lower one, far - z / 2 from the others; both lack as much.
+                // z up: far + z from the lower side, far - z / 2 from the others; both lack an equal clearance.
                 let z = (RADIUS - reach) / 1.5;
                 (DVec3::Z * z, RADIUS - far - z)
             }
@@ -127,8 +128,9 @@ fn assert_squeezed(what: &str, got: &Rendering, middle: DVec3, device: DVec3, mi
     assert!((residual - expected).abs() < 0.03 * expected, "{what}: {residual} m, not {expected}");
 }
 
-/// Closed until what is missing is a third of the ball's radius, or all of it and more, by small steps and in one; then opened again, by small
-/// steps and in one: it is held in the middle all the while, and comes free between the sides.
+/// The sides close until the missing clearance is a third of the ball's radius, or all of it and more, in small steps
+/// and in one; then they open, in small steps and in one. The ball is held in the middle throughout, and comes free
+/// between the sides.
 #[test]
 fn tissue_that_leaves_no_room_holds_it_in_the_middle_and_lets_it_free_again() {
     let ways = [(2e-5, 0.0), (1.5e-4, 0.4), (2e-3, 0.0), (1.0, 0.0)];
@@ -160,7 +162,7 @@ fn tissue_that_leaves_no_room_holds_it_in_the_middle_and_lets_it_free_again() {
                 sides.set(&stage, far);
                 let got = stage.tick(device);
                 assert_ne!(got.state, RenderState::Embedded, "{what} at {far}");
-                // Within the rounding of the sides, which are no spheres.
+                // Allows for the rounding of the sides, which are no spheres.
                 if far > RADIUS + 2e-4 {
                     assert!(!stage.crosses(&got), "{what} at {far}: it crosses");
                     assert_ne!(got.state, RenderState::Squeezed, "{what} at {far}: {got:?}");
@@ -174,7 +176,7 @@ fn tissue_that_leaves_no_room_holds_it_in_the_middle_and_lets_it_free_again() {
     }
 }
 
-/// Squeezed, the hand slides it along and draws it out sideways, where there is room.
+/// A squeezed ball follows the hand along the sides and comes out sideways into free space.
 #[test]
 fn squeezed_it_slides_out_sideways() {
     let sides = &all_sides()[0];
@@ -194,7 +196,7 @@ fn squeezed_it_slides_out_sideways() {
     assert_eq!(stage.tick(to(0.04, 0.0, OFF)).state, RenderState::Free);
 }
 
-/// A forbidden region as one of two sides holds as the tissue does, and bears no load.
+/// A forbidden region as one of two sides holds the ball as tissue does, and bears no load.
 #[test]
 fn a_forbidden_region_may_be_one_side() {
     let sides = &all_sides()[0];
@@ -207,14 +209,14 @@ fn a_forbidden_region_may_be_one_side() {
         let got = stage.tick(to(0.0, 0.0, device));
         assert_squeezed("forbidden", &got, DVec3::ZERO, DVec3::Z * device, 3e-4);
         assert!(got.contacts.iter().all(|c| c.is_forbidden == (c.tissue == stage.forbidden[0])));
-        // The lower side is a tissue, and bears what presses on it.
+        // The lower side is a tissue and bears the force that presses on it.
         let borne: DVec3 = got.loads.iter().flat_map(|l| &l.forces_n).sum();
         let expected = if device < 0.0 { -got.force_n } else { DVec3::ZERO };
         assert!(borne.distance(expected) < 1e-6, "{borne}, {}", got.force_n);
     }
 }
 
-/// Tissue that closes on one jaw, which is behind the other's back: the jaw stays between.
+/// Tissue closes on one jaw while the other is away from it: the jaw stays in the middle.
 #[test]
 fn a_jaw_is_squeezed_as_a_tool_is() {
     let jaw = shapes::cuboid(DVec3::new(0.02, 0.004, 0.006));
@@ -229,8 +231,8 @@ fn a_jaw_is_squeezed_as_a_tool_is() {
     }
 }
 
-/// A cut puts a wall through a ball that lies on the same tissue: the floor holds it as before, and once it was outside the
-/// wall holds it too.
+/// A cut puts a wall through a ball that lies on the same tissue: the floor holds the ball as before, and after the
+/// ball has been outside, the wall holds it too.
 #[test]
 fn tissue_put_through_the_proxy_leaves_their_say_to_its_other_parts() {
     let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);

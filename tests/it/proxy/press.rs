@@ -1,4 +1,4 @@
-//! Pressed into a flat slab, slid over it, and drawn back out.
+//! A tool pressed into a flat slab, slid over it, and pulled back out.
 
 use glam::DVec3;
 use palpate::{
@@ -12,7 +12,8 @@ use super::stage::{ProxyStage, STAND_OFF, STIFF, slab, to};
 
 const RADIUS: f64 = 0.005;
 
-/// The force is the spring's at the depth of the sphere below the stand-off, along the normal, whatever the triangles.
+/// The force is that of the spring at the sphere's depth below the stand-off, along the normal, whatever the
+/// triangulation.
 #[test]
 fn a_sphere_pressed_into_a_slab_feels_its_depth() {
     let (mut worst_force, mut worst_angle) = (0.0f64, 0.0f64);
@@ -38,7 +39,7 @@ fn a_sphere_pressed_into_a_slab_feels_its_depth() {
     assert!(worst_force < 0.01 && degrees < 1.0, "{worst_force}, {degrees} degrees");
 }
 
-/// Without friction nothing holds it back along the surface, and no inner edge is felt.
+/// Without friction no force acts along the surface, and inner edges change nothing.
 #[test]
 fn sliding_without_friction_feels_no_tessellation() {
     let (mut worst_tangent, mut least, mut most) = (0.0f64, f64::INFINITY, 0.0f64);
@@ -61,7 +62,7 @@ fn sliding_without_friction_feels_no_tessellation() {
     assert!(ripple < 0.01 && worst_tangent < 0.01 * least, "{ripple}, {worst_tangent} N");
 }
 
-/// Drawn aside under friction it stays where it is until the cone's limit, and then slips on it.
+/// Pulled aside under friction, the proxy sticks up to the cone's limit, and then slips on it.
 #[test]
 fn friction_sticks_inside_its_cone_and_slips_on_it() {
     let mut stage = ProxyStage::new(&[slab(20, 0.003, 0.01)], &[shapes::sphere(RADIUS, 12)], |o| {
@@ -93,8 +94,8 @@ fn friction_sticks_inside_its_cone_and_slips_on_it() {
     assert!(worst_stick < 0.02 && worst_slip < 0.02, "{worst_stick}, {worst_slip}");
 }
 
-/// A seam of a tissue or of a tool, and a cut without width, are felt by nothing: at each step the force is that of the
-/// whole, to rounding. Not so where the cut has a width.
+/// A seam of a tissue or of a tool, and a cut without width, change nothing: at each step the force is that on whole
+/// tissue, to rounding. A cut with a width changes it.
 #[test]
 fn friction_slides_over_seams_as_over_whole_tissue() {
     let mut random = Random::new(8);
@@ -113,7 +114,7 @@ fn friction_slides_over_seams_as_over_whole_tissue() {
         let mut stages = stages.clone().map(|(tissue, tool)| {
             ProxyStage::new(&[tissue], &[tool], |o| RenderOptions { friction, ..o })
         });
-        // All of one side of x = 0 has vertices of its own there, 0 or 50 um away.
+        // All triangles on one side of x = 0 have vertices of their own there, 0 or 50 um away.
         let [.., closed, open] = &mut stages;
         cut(closed, 0.0);
         cut(open, 5e-5);
@@ -135,7 +136,8 @@ fn friction_slides_over_seams_as_over_whole_tissue() {
     }
 }
 
-/// Gives the triangles at x > 0 of a slab's upper side that touch x = 0 vertices of their own there, and so far along x.
+/// Gives the triangles at x > 0 of a slab's upper side that touch x = 0 vertices of their own there, `aside` away along
+/// x.
 fn cut(stage: &mut ProxyStage, aside: f32) {
     let tissue = stage.tissue(0);
     let current = tissue.current();
@@ -166,14 +168,14 @@ fn cut(stage: &mut ProxyStage, aside: f32) {
     tissue.edit(edit, &Limits::default(), 0).expect("a cut");
 }
 
-/// Where the device leaves the surface the force is 0, and nothing sticks.
+/// When the device leaves the surface, the force is 0 and nothing sticks.
 #[test]
 fn backing_out_ends_at_the_surface() {
     let mut stage = ProxyStage::new(&[slab(7, 0.009, 0.01)], &[shapes::sphere(RADIUS, 12)], |o| o);
     stage.tick(to(0.001, 0.002, 0.006));
     let mut last_force_at = f64::INFINITY;
     for step in 0..1100 {
-        // In by 5 mm and out again, tangled with a slide.
+        // In by 5 mm and out again, while sliding.
         let s = f64::from(step) * 10e-6;
         let height = (s - 0.005).abs() - 0.0045;
         let got = stage.tick(to(0.001 + s, 0.002, RADIUS + height));

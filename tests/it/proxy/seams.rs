@@ -1,4 +1,4 @@
-//! Borders that lie on each other are one surface to a tool that slides over them with friction.
+//! Borders that coincide are one surface to a tool that slides over them with friction.
 
 use glam::{DVec3, Vec3};
 use palpate::{
@@ -12,12 +12,12 @@ use super::stage::{ProxyStage, slab, to};
 
 const FRICTION: f64 = 0.3;
 const RADIUS: f64 = 0.002;
-/// A hand presses so far in.
+/// Depth to which the hand presses, metres.
 const DEPTH: f64 = 0.002;
-/// Of a tick.
+/// Distance that the tool moves in a tick, metres.
 const STEP: f64 = 80e-6;
 
-/// 60 mm wide, its top in z = 0, with an edge along x = 0.
+/// A slab 60 mm wide, its top in z = 0, with an edge along x = 0.
 fn whole() -> MeshData {
     slab(20, 0.003, 0.01)
 }
@@ -26,14 +26,13 @@ fn centre(mesh: &MeshData, t: &[u32; 3]) -> Vec3 {
     t.iter().map(|v| mesh.positions[*v as usize]).sum::<Vec3>() / 3.0
 }
 
-/// The triangles that `is_kept` says.
+/// The triangles whose centres satisfy `is_kept`.
 fn part(mesh: &MeshData, is_kept: impl Fn(Vec3) -> bool) -> MeshData {
     let kept = mesh.triangles.iter().copied().filter(|t| is_kept(centre(mesh, t)));
     MeshData { positions: mesh.positions.clone(), triangles: kept.collect() }
 }
 
-/// What parts the top along a line in x = 0: vertices of it, and the triangles on the right of it with vertices of their
-/// own there.
+/// A seam in the top along a line in x = 0: the vertices to add, and the triangles on its right with those vertices.
 fn seam(mesh: &MeshData) -> (Vec<Vec3>, Vec<(usize, [u32; 3])>) {
     let is_on = |p: &Vec3| p.x.abs() < 1e-6 && p.z > -1e-6 && p.y.abs() < 0.029;
     let (mut named, mut added) = (vec![u32::MAX; mesh.positions.len()], Vec::new());
@@ -49,8 +48,8 @@ fn seam(mesh: &MeshData) -> (Vec<Vec3>, Vec<(usize, [u32; 3])>) {
     (added, right.collect())
 }
 
-/// A ball and a needle that slide from x = -10 mm to 10 mm along a line, and are pressed all the way: the force along the
-/// surface is friction times that along the normal, and both change little from tick to tick.
+/// Checks a ball and a needle that slide along a line from x = -10 mm to 10 mm, pressed throughout: the force along the
+/// surface is friction times the force along the normal, and both change little from tick to tick.
 fn assert_slides(what: &str, tissues: &[MeshData], prepare: impl Fn(&mut ProxyStage)) {
     let mut needle = shapes::cuboid(DVec3::new(2e-4, 2e-4, 0.02));
     needle.positions.iter_mut().for_each(|p| p.z += 0.01);
@@ -68,7 +67,7 @@ fn assert_slides(what: &str, tissues: &[MeshData], prepare: impl Fn(&mut ProxySt
                 let got = stage.tick(at(-0.01 + i as f64 * STEP, -DEPTH));
                 let force = got.force_n;
                 let what = format!("{what}, {tool}, step {i}: {force} after {last:?}");
-                // Until it slips.
+                // The tool does not slip yet.
                 if i < 20 {
                     continue;
                 }
@@ -90,7 +89,7 @@ fn a_tool_slides_over_borders_that_lie_on_each_other() {
     assert_slides("in one piece", std::slice::from_ref(&whole), |_| ());
     let [left, right] = [false, true].map(|side| part(&whole, |p| (p.x > 0.0) == side));
     assert_slides("two tissues", &[left.clone(), right], |_| ());
-    // Three that meet in a line and in points of it.
+    // Three parts that meet in a line and in points of it.
     let [front, back] =
         [false, true].map(|side| part(&whole, |p| p.x > 0.0 && (p.y > 0.0) == side));
     assert_slides("three tissues", &[back, left, front], |_| ());
@@ -110,7 +109,7 @@ fn a_tool_slides_over_borders_that_lie_on_each_other() {
         let limits = palpate::scene::Limits::default();
         stage.tissue(0).edit(edit, &limits, 0).expect("a cut");
     });
-    // Each triangle of the top with vertices of its own, as with hard normals.
+    // Each triangle of the top has vertices of its own, as with hard normals.
     let split = MeshData {
         positions: whole.triangles.iter().flatten().map(|v| whole.positions[*v as usize]).collect(),
         triangles: (0..whole.triangles.len() as u32)

@@ -1,4 +1,4 @@
-//! A haptic loop with a rendered tool: the tick is answered where the proxy is.
+//! A haptic loop with a rendered tool: the tick is answered at the proxy's position.
 
 use std::{cell::Cell, slice, sync::Arc};
 
@@ -84,7 +84,7 @@ fn a_rendered_tool_is_answered_at_its_proxy_and_others_where_they_are() {
 
         let stale = session.tick(29, &poses(&tools, [0.0, 0.0]), 0, &never);
         assert!(matches!(stale, Err(TickError::Sequence { got: 29, last: 29 })));
-        // Begun again where the device is: it is inside.
+        // The session restarts at the device's position, which is inside.
         let mut again = session.restarted();
         again.tick(1, &poses(&tools, [-0.003, 0.1]), 30_000_000, &never).expect("accepted");
         let rendering = again.renderings().next().expect("one");
@@ -92,7 +92,7 @@ fn a_rendered_tool_is_answered_at_its_proxy_and_others_where_they_are() {
     }
 }
 
-/// Whatever ticks take, the force changes from answer to answer no faster than its rate.
+/// The force changes from answer to answer no faster than its rate, however long ticks take.
 #[test]
 fn a_tick_in_time_after_a_late_one_keeps_the_rate() {
     const RATE_N_PER_S: f64 = 300.0;
@@ -111,7 +111,7 @@ fn a_tick_in_time_after_a_late_one_keeps_the_rate() {
     let mut last: Option<(DVec3, u64)> = None;
     let (mut limited, mut most) = (0, 0.0f64);
     for i in 1..=scaled(400) as u64 {
-        // The clock goes on with each reading, in every fourth tick a hundred times as far.
+        // Each reading advances the clock, in every fourth tick by a hundred times as much.
         step_ns.set(if i % 4 == 0 { 200_000 } else { 2_000 });
         let depth = if i < 5 { -0.001 } else { random.range(-0.002, 0.006) };
         let started_ns = now_ns.get() + 50_000;
@@ -198,7 +198,7 @@ fn what_cannot_be_rendered_is_refused_by_name() {
     assert_eq!(unknown, "render[0].tool_id = 77 is not tracked by this stream");
 }
 
-/// That two distances are one, metres where there is one.
+/// Checks that two distances are equal; returns metres if they are within reach.
 fn same_distance(got: &Distance<Contact>, expected: &Distance<Contact>, at: &str) -> Option<f64> {
     let (Distance::Within(got), Distance::Within(expected)) = (got, expected) else {
         assert_eq!(got, expected, "{at}");
@@ -206,13 +206,13 @@ fn same_distance(got: &Distance<Contact>, expected: &Distance<Contact>, at: &str
     };
     let off_m = got.signed_distance_m - expected.signed_distance_m;
     assert!(off_m.abs() < 1e-12, "{at}: {got:?}, {expected:?}");
-    // Along an edge many points are equally near: those that were found are.
+    // Many points are equally near along an edge: checks those that were found.
     let apart_m = got.on_tissue.position.distance(got.on_tool.position);
     assert!((apart_m - got.signed_distance_m.abs()).abs() < 1e-12, "{at}: {got:?}");
     Some(got.signed_distance_m)
 }
 
-/// Proxies know what is near them, and the tick takes their word for it: as a session that has to search answers.
+/// Proxies know the tissue near them, and the tick relies on it: it answers as a session that searches.
 #[test]
 fn distances_at_a_proxy_are_those_of_a_search() {
     let seed = Seed::or(33);
@@ -241,7 +241,7 @@ fn distances_at_a_proxy_are_those_of_a_search() {
         let n_links = links.len();
         let parts = ToolParts { name: "tool".to_owned(), links, probes: Vec::new() };
         let tool = scene.add_tool(parts).expect("added");
-        // Contacts would tell the distance too.
+        // Contacts would give the distance too.
         let contact_margin_m = if round % 3 == 0 { 1e-3 } else { 0.0 };
         let options = || TickOptions { sweep: false, contact_margin_m, ..TickOptions::default() };
         let local_model = round % 2 == 0;
@@ -294,7 +294,7 @@ fn distances_at_a_proxy_are_those_of_a_search() {
     assert!(n_near > 500, "{n_near} links near tissue");
 }
 
-/// After a panic a loop begins anew; a hand that was told nothing since is not given the force that it had.
+/// A loop that restarts after a panic and a pause without answers does not resume its old force.
 #[test]
 fn a_loop_that_begins_anew_after_a_while_gives_no_old_force() {
     let (scene, tools) = scene(TissueKind::Tissue);

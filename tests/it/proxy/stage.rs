@@ -1,4 +1,4 @@
-//! A few tissues, a rendered tool, and the slow truth about where its proxy is.
+//! A few tissues, a rendered tool, and a brute-force check of its proxy.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use palpate::{
     time_left::TimeLeft,
 };
 
-/// What a proxy keeps from tissue, metres: as its documentation states it.
+/// Stand-off of a proxy from tissue, metres, as its documentation states it.
 pub const STAND_OFF: f64 = 20e-6;
 
-/// Against turning as a hand that holds fast.
+/// Spring that resists rotation as a hand that holds fast.
 pub const STIFF: Spring = Spring { rotational_stiffness_nm_per_rad: 100.0, ..Spring::DESKTOP };
 
-/// Small enough to be looked at from every side.
+/// A scene with one rendered tool and its proxy, all of it open to the tests.
 pub struct ProxyStage {
     pub scene: Scene,
     pub tool: Arc<Tool>,
@@ -83,18 +83,18 @@ impl ProxyStage {
         Arc::clone(&self.scene.tissues()[place])
     }
 
-    /// A tick with the tool at a pose.
+    /// Ticks with the tool at a pose, without a time limit.
     pub fn tick(&mut self, scene_from_tool: Pose) -> Rendering {
         self.pose.scene_from_tool = scene_from_tool;
         self.tick_in_time(&|| false)
     }
 
-    /// A tick at the pose that was set.
+    /// Ticks at the current pose.
     pub fn tick_in_time(&mut self, late: &dyn Fn() -> bool) -> Rendering {
         self.tick_in_times(late, late)
     }
 
-    /// The same with times of their own to draw the proxy, and for all.
+    /// As [`ProxyStage::tick_in_time`], with separate limits for moving the proxy and for the whole tick.
     pub fn tick_in_times(
         &mut self,
         late_to_draw: &dyn Fn() -> bool,
@@ -118,7 +118,7 @@ impl ProxyStage {
         rendering
     }
 
-    /// The device goes by a pose whose tick is coalesced.
+    /// Moves the device through a pose whose tick is coalesced.
     pub fn coalesce(&mut self, scene_from_tool: Pose) {
         self.pose.scene_from_tool = scene_from_tool;
         self.proxy.coalesce(&self.pose);
@@ -128,7 +128,7 @@ impl ProxyStage {
         self.scene.tissues().iter().map(|t| (t.id(), t.current())).collect()
     }
 
-    /// Whether any triangle of the proxy meets one of a tissue: every pair, decided exactly.
+    /// Returns true if any triangle of the proxy meets one of a tissue: every pair, decided exactly.
     pub fn crosses(&self, at: &Rendering) -> bool {
         self.tool.links.iter().zip(&at.tool_from_link).any(|(link, tool_from_link)| {
             let pose = at.scene_from_proxy.then_from(tool_from_link);
@@ -145,7 +145,7 @@ impl ProxyStage {
         })
     }
 
-    /// The lowest vertex of the tool at a pose, with its links as they were set.
+    /// Height of the tool's lowest vertex at a pose, with its current link poses.
     pub fn lowest(&self, at: &Pose) -> f64 {
         let heights = self.tool.links.iter().enumerate().flat_map(|(i, link)| {
             let mesh = link.surface.mesh();
@@ -155,26 +155,27 @@ impl ProxyStage {
         heights.fold(f64::INFINITY, f64::min)
     }
 
-    /// Where the proxy has the tool's origin.
+    /// The tool's origin at the proxy.
     pub fn origin(at: &Rendering) -> DVec3 {
         at.scene_from_proxy.translation
     }
 }
 
-/// A field only tells what is far: a coarse one changes the work and no answer, and is built in a hundredth of the time.
+/// A coarse field: a field only proves that something is far, so a coarse one changes the work but no answer, and is
+/// built in a hundredth of the time.
 pub fn coarse_field(surface: &Surface) -> Field {
     let tolerance_m = Some(0.05 * surface.bounds().diagonal());
     field_of(surface, &FieldOptions { tolerance_m, ..FieldOptions::default() })
 }
 
-/// Their boxes overlap: exact, as corners are compared as they are.
+/// Returns true if their boxes overlap: exact, because the corners are compared without rounding.
 fn may_meet(a: &[DVec3; 3], b: &[DVec3; 3]) -> bool {
     let low = |t: &[DVec3; 3]| t[0].min(t[1]).min(t[2]);
     let high = |t: &[DVec3; 3]| t[0].max(t[1]).max(t[2]);
     low(a).cmple(high(b)).all() && low(b).cmple(high(a)).all()
 }
 
-/// So large caps and rates that the spring's own force is seen.
+/// Caps and rates so large that the spring's own force is seen.
 pub const UNLIMITED: WrenchLimits = WrenchLimits {
     max_force_n: 1e3,
     max_torque_nm: 100.0,

@@ -1,4 +1,4 @@
-//! Begun inside, cut below, deleted, squeezed, late: each with its state, and no force that should not be.
+//! States of a proxy: begun inside, cut below, deleted, squeezed, late; none gives a force that it should not.
 
 use glam::{DVec3, Vec3};
 use palpate::{
@@ -21,7 +21,7 @@ fn ball() -> MeshData {
     shapes::sphere(RADIUS, 4)
 }
 
-/// The defaults, whose caps and rates count.
+/// The default options, with force caps and rate limits in effect.
 fn limited(o: RenderOptions) -> RenderOptions {
     RenderOptions::of(o.tool)
 }
@@ -39,14 +39,14 @@ fn begun_inside_there_is_no_force_until_the_device_is_outside_once() {
         assert_eq!(got.state, RenderState::Free);
         let got = stage.tick(to(0.0, 0.0, RADIUS - 0.002));
         assert_eq!(got.state, RenderState::Touching);
-        // Put back inside.
+        // Teleported back inside.
         stage.pose.teleport = true;
         let got = stage.tick(to(0.0, 0.0, RADIUS - depth));
         assert_eq!((got.state, got.force_n), (RenderState::Embedded, DVec3::ZERO));
     }
 }
 
-/// Wholly inside an organ, no part of it has a say, though none of them holds the tool alone.
+/// A tool wholly inside an organ gets no force from its parts, though no part encloses the tool alone.
 #[test]
 fn begun_inside_an_organ_in_parts_there_is_no_force() {
     let whole = slab(8, 0.01, 0.03);
@@ -84,10 +84,10 @@ fn tissue_put_about_the_proxy_embeds_it_in_that_tissue_alone() {
     assert_eq!(got.state, RenderState::Touching);
 }
 
-/// A cut that adds a wall across the ball embeds the proxy in that tissue alone, until it is outside once.
+/// A cut that adds a wall across the ball embeds the proxy in that tissue alone, until the ball has been outside once.
 #[test]
 fn a_cut_that_puts_tissue_through_the_proxy_embeds_it_in_that_tissue_alone() {
-    // The tissue that is cut is beside the ball; it lies on another.
+    // The cut tissue is next to the ball; the ball lies on another tissue.
     let mut beside = slab(2, 0.01, 0.01);
     beside.positions.iter_mut().for_each(|p| *p += Vec3::X * 0.03);
     let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03), beside], &[ball()], |o| o);
@@ -113,13 +113,13 @@ fn a_cut_that_puts_tissue_through_the_proxy_embeds_it_in_that_tissue_alone() {
         assert!(off < 0.01 * expected, "the slab holds it, and nothing else: {}", got.force_n);
         assert!(got.contacts.iter().all(|c| c.tissue == stage.tissue(0).id()), "{got:?}");
     }
-    // Outside once, the wall holds the ball on the side that it is on.
+    // After the ball has been outside once, the wall holds it on its current side.
     let got = stage.tick(to(0.02, 0.0, RADIUS + 0.001));
     assert_eq!((got.state, got.force_n), (RenderState::Free, DVec3::ZERO));
     let got = stage.tick(to(-0.02, 0.0, RADIUS + 0.001));
     assert_eq!(got.state, RenderState::Touching);
     assert!(got.force_n.x > 1.0 && ProxyStage::origin(&got).x >= RADIUS, "{got:?}");
-    // Cut away again, it lets go.
+    // The wall releases the ball when it is cut away again.
     let removed = (0..2).map(|i| TriangleId(edited.first_triangle.0 + i)).collect();
     let edit = TopologyEdit { removed, ..TopologyEdit::default() };
     cut.edit(edit, stage.scene.limits(), 0).expect("cut");
@@ -127,7 +127,8 @@ fn a_cut_that_puts_tissue_through_the_proxy_embeds_it_in_that_tissue_alone() {
     assert_eq!((got.state, got.force_n), (RenderState::Free, DVec3::ZERO));
 }
 
-/// With what it lay on cut away or deleted, the proxy catches up, and the force falls no faster than its rate.
+/// After the tissue below it is cut away or deleted, the proxy reaches the device, and the force falls no faster than
+/// its rate.
 #[test]
 fn cut_or_deleted_tissue_lets_go_at_the_slew_limit() {
     for deletes in [false, true] {
@@ -166,7 +167,7 @@ fn cut_or_deleted_tissue_lets_go_at_the_slew_limit() {
     }
 }
 
-/// A solver that cuts and moves tissue in one step: what is pressed goes on being pressed.
+/// A solver cuts and moves tissue in one step: pressed contacts stay pressed.
 #[test]
 fn a_cut_far_away_and_a_motion_in_one_tick_let_nothing_go() {
     let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], limited);
@@ -197,7 +198,7 @@ fn a_cut_far_away_and_a_motion_in_one_tick_let_nothing_go() {
     }
 }
 
-/// A solver that is faster than the ticks: more revisions than a tissue remembers lie between two of them.
+/// The solver is faster than the ticks: more revisions than a tissue remembers lie between two of them.
 #[test]
 fn tissue_that_was_deformed_many_times_since_the_last_tick_has_a_speed() {
     let model = |o: RenderOptions| RenderOptions { local_model: true, ..o };
@@ -220,7 +221,7 @@ fn tissue_that_was_deformed_many_times_since_the_last_tick_has_a_speed() {
     }
 }
 
-/// Hosts compute where a jaw is in its tool from two poses in the scene, in single precision.
+/// Hosts compute the pose of a jaw in its tool from two scene poses, in single precision.
 #[test]
 fn a_jaw_that_stands_but_for_rounding_keeps_its_hinge() {
     let model = |o: RenderOptions| RenderOptions { local_model: true, ..o };
@@ -245,9 +246,9 @@ fn a_jaw_that_stands_but_for_rounding_keeps_its_hinge() {
     assert!(hinge.expect("it moved").turn.y.abs() > 10.0, "a radian moves its end by some 10 mm");
 }
 
-/// A hand that was told nothing for longer than [`FADE_S`] has let go: the force begins at zero, and rises to the cap
-/// within [`RAMP_S`].
-/// After a shorter pause it goes on, by twenty ticks' rate at most.
+/// After a pause without answers longer than [`FADE_S`], the hand counts as having let go: the force begins at zero,
+/// and rises to the cap within [`RAMP_S`]. After a shorter pause the force continues, changed by twenty ticks' rate at
+/// most.
 #[test]
 fn after_a_pause_the_force_rises_from_zero() {
     const RATE_N: f64 = 0.3;
@@ -281,7 +282,7 @@ fn after_a_pause_the_force_rises_from_zero() {
     }
 }
 
-/// Two slabs close in on a ball until they leave it too little room.
+/// Two slabs close in on a ball until their clearance is too small for it.
 #[test]
 fn squeezed_from_both_sides_it_says_so_and_crosses_nothing() {
     let mut above = slab(8, 0.01, 0.01);
@@ -310,13 +311,13 @@ fn squeezed_from_both_sides_it_says_so_and_crosses_nothing() {
     assert!(squeezed >= 3, "{squeezed}");
 }
 
-/// Out of time the proxy stays behind, on its side, says so, and arrives when there is time.
+/// A proxy without enough time stays behind, on its side, reports so, and arrives when there is time.
 #[test]
 fn late_it_stays_where_it_is_and_arrives_later() {
     let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
     stage.tick(to(0.0, 0.0, RADIUS + 0.001));
     stage.pose.scene_from_tool = to(0.0, 0.0, RADIUS - 0.01);
-    // Every box and triangle of a search is a question.
+    // Each box and triangle of a search queries the time.
     for asked in (0..20_000_u32).step_by(250) {
         let left = std::cell::Cell::new(asked);
         let late = || {
@@ -327,7 +328,7 @@ fn late_it_stays_where_it_is_and_arrives_later() {
         assert!(!stage.crosses(&got), "after {asked}");
         assert!(matches!(got.state, RenderState::Late | RenderState::Touching), "{:?}", got.state);
     }
-    // Where it stands it knows what is near, and needs no time.
+    // The proxy knows the tissue near its position and needs no time there.
     let got = stage.tick_in_time(&|| true);
     assert_eq!(got.state, RenderState::Touching);
     stage.pose.scene_from_tool = to(0.002, 0.0, RADIUS - 0.01);
@@ -339,9 +340,7 @@ fn late_it_stays_where_it_is_and_arrives_later() {
     assert!((got.force_n.z - expected).abs() < 0.01 * expected, "{}", got.force_n);
 }
 
-/// Whether a tissue may have its say again is asked only while there is time: until then the proxy stays embedded, and
-/// what is put about it without time to look embeds it too.
-/// With tissue that it touched removed or cut away, a late tick stands on what is left of its contacts.
+/// After tissue that the proxy touched is removed or cut away, a late tick stands on the remaining contacts.
 #[test]
 fn late_after_tissue_is_gone_it_stands_on_the_rest() {
     for friction in [0.0, 0.4] {
@@ -376,6 +375,8 @@ fn late_after_tissue_is_gone_it_stands_on_the_rest() {
     }
 }
 
+/// Only a tick with time left checks if a tissue may act on the proxy again: a late proxy stays embedded, and tissue
+/// that is put around it without time for the check embeds it too.
 #[test]
 fn late_it_stays_embedded() {
     let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
@@ -391,7 +392,7 @@ fn late_it_stays_embedded() {
     assert_eq!(stage.tick_in_time(&|| true).state, RenderState::Embedded);
 }
 
-/// Tissue that moves and cannot be followed in time holds a pressing hand all the same: the force is the spring's.
+/// A pressing hand is held by moving tissue even if the proxy cannot follow it in time: the force is the spring's.
 #[test]
 fn late_on_moving_tissue_the_force_stays() {
     let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
@@ -410,7 +411,7 @@ fn late_on_moving_tissue_the_force_stays() {
         };
         let got = stage.tick_in_time(&late);
         n_late += u32::from(got.state == RenderState::Late);
-        // Wherever the tissue was met, it is within its motion of 0.2 mm.
+        // The proxy meets the tissue within the tissue's motion of 0.2 mm.
         let expected = 500.0 * 0.01;
         assert!((got.force_n.z / expected - 1.0).abs() < 0.03, "{}: {:?}", got.force_n, got.state);
     }

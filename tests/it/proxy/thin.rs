@@ -1,4 +1,4 @@
-//! Nothing is passed through: sheets, membranes and needles, however far beyond the device is and however it got there.
+//! Proxies pass through no sheet, membrane or needle, however far beyond the device is and however it got there.
 
 use glam::{DVec3, Vec3};
 use palpate::{
@@ -11,11 +11,11 @@ use palpate::{
 use super::stage::{ProxyStage, slab, to, turned};
 use crate::seed::{Seed, scaled};
 
-/// Of each of six pairs of sheet and tool: `PALPATE_TEST_SCALE=12` makes 10,800 runs, 1112 a million.
+/// Runs for each of six pairs of sheet and tool: `PALPATE_TEST_SCALE=12` makes 10,800 runs, 1112 a million.
 const RUNS: usize = 150;
-/// Ticks of a run, but for each eighth, which goes all the way.
+/// Largest number of ticks in a run; every eighth run covers the whole path instead.
 const TICKS_MAX: usize = 60;
-/// So many that no tool reaches the border, which it could go around.
+/// Enough cells that no tool reaches the border, which it could go around.
 const SHEET_CELLS: u32 = 24;
 const SHEET_DX: f64 = 0.004;
 
@@ -38,7 +38,7 @@ fn tools() -> [MeshData; 3] {
     [needle(), shapes::cuboid(DVec3::new(0.004, 0.001, 0.001)), shapes::sphere(0.002, 3)]
 }
 
-/// Every vertex of the proxy that is over the sheet is on the side that it began on.
+/// Checks that every vertex of the proxy over the sheet is on its initial side.
 fn assert_above(stage: &ProxyStage, at: &Rendering, height: f64, run: usize) {
     let half = 0.5 * f64::from(SHEET_CELLS) * SHEET_DX;
     for link in &stage.tool.links {
@@ -51,13 +51,13 @@ fn assert_above(stage: &ProxyStage, at: &Rendering, height: f64, run: usize) {
     }
 }
 
-/// A random pose some way above or below the sheet, well within its border.
+/// A random pose at the given height above or below the sheet, well within its border.
 fn pose(random: &mut Random, height: f64) -> Pose {
     let at = DVec3::new(random.range(-0.005, 0.005), random.range(-0.005, 0.005), height);
     Pose::new(random.rotation(), at).expect("a rotation")
 }
 
-/// Up to 50 mm beyond in one tick, at 1 m/s, by poses that are swallowed, turned on the way.
+/// Up to 50 mm beyond in one tick, at 1 m/s, through coalesced poses, with rotation on the way.
 #[test]
 fn sheets_and_membranes_are_never_passed() {
     let seed = Seed::or(11);
@@ -71,7 +71,7 @@ fn sheets_and_membranes_are_never_passed() {
                 let mut random = seed.random(part);
                 stage.pose.teleport = true;
                 let mut start = pose(&mut random, 0.0);
-                // As near above the sheet as any vertex allows, and a little.
+                // Slightly above the least height over the sheet that the vertices allow.
                 let lowest = stage.lowest(&start);
                 start.translation.z += random.range(5e-5, 5e-3) - lowest;
                 let got = stage.tick(start);
@@ -109,14 +109,14 @@ fn sheets_and_membranes_are_never_passed() {
     assert!(touched > runs && far > runs / 2, "{touched} of {runs}, {far} far");
 }
 
-/// From pose to pose, turning and moving evenly.
+/// Pose at fraction `s` of an even motion and rotation.
 fn between(from: &Pose, to: &Pose, s: f64) -> Pose {
     let quat = |p: &Pose| glam::DQuat::from_mat3(&p.rotation);
     let rotation = quat(from).slerp(quat(to), s);
     Pose::new(rotation, from.translation.lerp(to.translation, s)).expect("a rotation")
 }
 
-/// A sheet that is swept across a still tool at 60 Hz pushes it along, at up to 1 m/s.
+/// A sheet swept across a still tool at 60 Hz pushes the tool along, at up to 1 m/s.
 #[test]
 fn a_sheet_swept_across_a_still_tool_pushes_it() {
     let seed = Seed::or(12);

@@ -1,4 +1,4 @@
-//! A proxy that begins in contact: it is moved off to its stand-off, and holds from the first tick on.
+//! A proxy that begins in contact: it moves off to its stand-off, and holds from the first tick on.
 
 use std::{f64::consts::FRAC_PI_4, sync::Arc};
 
@@ -24,20 +24,20 @@ fn cube(turn: DVec3) -> MeshData {
         turned(if turn == DVec3::ZERO { DVec3::X } else { turn }, turn.length(), DVec3::ZERO);
     let turned: Vec<_> = cube.positions.iter().map(|p| pose.point(p.as_dvec3())).collect();
     let lowest = turned.iter().copied().min_by(|a, b| a.z.total_cmp(&b.z)).expect("corners");
-    // Flat it stands on its middle; else on the lowest corner, or the middle of the lowest edge.
+    // A flat cube stands on its middle, others on the lowest corner or the middle of the lowest edge.
     let low: Vec<_> = turned.iter().filter(|p| p.z < lowest.z + 1e-9).collect();
     let foot = low.iter().copied().sum::<DVec3>() / low.len() as f64;
     cube.positions = turned.iter().map(|p| (p - foot).as_vec3()).collect();
     cube
 }
 
-/// Upside down, as a tissue whose top is at the origin.
+/// The mesh upside down, as a tissue whose top is at the origin.
 fn below(mut data: MeshData) -> MeshData {
     data.positions.iter_mut().for_each(|p| *p = Vec3::new(p.x, -p.y, -p.z));
     data
 }
 
-/// Tools whose lowest point is at the origin, tissues whose highest is, and the side that the tool is on.
+/// Tools with their lowest point at the origin, tissues with their highest, and the tool's side.
 fn contacts() -> Vec<(&'static str, MeshData, MeshData, f64)> {
     let (flat, corner) = (DVec3::ZERO, DVec3::new(1.0, -1.0, 0.0).normalize() * 0.955_316_618);
     let edge = |axis: DVec3| axis * FRAC_PI_4;
@@ -64,7 +64,7 @@ fn assert_off(name: &str, stage: &ProxyStage, got: &Rendering, side: f64, deep: 
     assert_eq!(got.state, RenderState::Touching, "{name}, {deep} m in: {got:?}");
     assert!(!stage.crosses(got), "{name}, {deep} m in: it crosses");
     let expected = DVec3::Z * (side * 500.0 * (deep + STAND_OFF));
-    // Two nanometres, which single precision has at 20 mm, are 1 uN.
+    // Two nanometres, the rounding of single precision at 20 mm, are 1 uN.
     let off = got.force_n.distance(expected);
     assert!(
         off < 0.01 * expected.length(),
@@ -73,8 +73,8 @@ fn assert_off(name: &str, stage: &ProxyStage, got: &Rendering, side: f64, deep: 
     );
 }
 
-/// In exact contact, and in by less than the stand-off; put there by the first tick, by a teleport, or by tissue that is
-/// added. Deeper in it is embedded.
+/// Begins in exact contact, or deeper by less than the stand-off; by the first tick, by a teleport, or by tissue that
+/// is added. A deeper tool is embedded.
 #[test]
 fn begun_in_contact_it_is_moved_off() {
     for (name, tool, tissue, side) in contacts() {
@@ -106,7 +106,7 @@ fn begun_in_contact_it_is_moved_off() {
     }
 }
 
-/// One jaw touches as the loop begins; the other is clear.
+/// A jaw touches at the start of the loop; the other jaw is clear.
 #[test]
 fn a_jaw_that_begins_in_contact_is_moved_off() {
     let jaw = shapes::cuboid(DVec3::new(0.02, 0.002, 0.002));
@@ -118,7 +118,7 @@ fn a_jaw_that_begins_in_contact_is_moved_off() {
     assert!(got.contacts.iter().filter(|c| c.force_n.z > 0.0).all(|c| c.link == 1), "{got:?}");
 }
 
-/// A session that goes on where another has ended, in contact, holds on.
+/// A session that continues where another has ended, in contact, keeps holding.
 #[test]
 fn a_session_that_goes_on_in_contact_is_moved_off() {
     let stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[cube(DVec3::ZERO)], |o| o);
@@ -137,7 +137,7 @@ fn a_session_that_goes_on_in_contact_is_moved_off() {
     assert!((got.force_n.z - 500.0 * (0.001 + STAND_OFF)).abs() < 0.01, "{}", got.force_n);
 }
 
-/// Two tissues touch the ball as it begins, from both sides, and then close in: it is squeezed, and not embedded.
+/// Two tissues touch the ball from both sides at its start, and then close in: it is squeezed, and not embedded.
 #[test]
 fn begun_between_two_it_is_held_by_both() {
     let mut above = slab(4, 0.01, 0.01);

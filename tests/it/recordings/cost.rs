@@ -1,4 +1,4 @@
-//! What journal and recorder cost a tick. The figures count in a full run, of a release build on a quiet machine:
+//! Cost of journal and recorder for a tick. The figures count in a full run, of a release build on a quiet machine:
 //! `PALPATE_TEST_SCALE=20 cargo test --release --test it -- --nocapture recordings::cost`.
 
 use std::{
@@ -20,12 +20,12 @@ use crate::support::{
 
 const ROUNDS: usize = 4;
 const TICKS_PER_ROUND: u64 = 400;
-/// Of the slowest hundredth.
+/// Largest ratio of the slowest hundredth of ticks.
 const RATIO_MAX: f64 = 1.05;
 const PERIOD: Duration = Duration::from_millis(1);
-/// A dent at 60 Hz.
+/// Ticks per dent: 60 Hz.
 const TICKS_PER_DENT: u64 = 16;
-/// Ten a second: each is waited for by its client until it is on the disk.
+/// Ticks per cut: ten cuts a second, each awaited by its client until it is on disk.
 const TICKS_PER_CUT: u64 = 100;
 
 struct Side {
@@ -38,7 +38,8 @@ struct Side {
     _folder: Folder,
 }
 
-/// A client that cuts. Of each triangle that it takes away it adds one at the same place: what ticks meet stays as it is.
+/// A client that cuts. It replaces each triangle that it removes by an equal one, so that ticks meet an unchanged
+/// surface.
 struct Editor {
     server: TestServer,
     triangle: u32,
@@ -60,7 +61,7 @@ impl Editor {
         Editor { server, triangle, corners, under_way: None }
     }
 
-    /// Once the one before is acknowledged.
+    /// Cuts once the cut before is acknowledged.
     async fn cut(&mut self) {
         self.done().await;
         let edit = EditTopologyRequest {
@@ -129,7 +130,7 @@ impl Side {
     }
 }
 
-/// Two servers, the same path in turn: what disturbs the machine disturbs both.
+/// Two servers answer equal paths in turn: disturbances of the machine affect both.
 #[tokio::test]
 async fn journal_and_recorder_cost_a_tick_little() {
     let (mut with, mut without) = (Side::begin(true).await, Side::begin(false).await);

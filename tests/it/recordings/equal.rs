@@ -1,4 +1,4 @@
-//! The engine answers a recording as it did, and a recording in which something is another is found out.
+//! The engine answers a recording as it did, and detects a recording in which something differs.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ use crate::support::{
 pub const ALL: ReplayOptions =
     ReplayOptions { until: None, dump: None, speed: None, threads: 2, show_in: None };
 
-/// A server that records into a folder.
+/// Starts a server that records into a folder.
 pub async fn recording_server(folder: &Path) -> TestServer {
     let mut config = Config::default();
     config.record.dir = Some(folder.to_owned());
@@ -35,7 +35,7 @@ pub async fn recording_server(folder: &Path) -> TestServer {
     server
 }
 
-/// A recording that has ended in order.
+/// Opens a recording once it has ended in order.
 pub fn ended(file: &Path) -> Recording {
     let until = Instant::now() + Duration::from_secs(60);
     loop {
@@ -55,7 +55,7 @@ fn replayed(recording: Recording) -> ReplayReport {
     replay_recording(recording, &ALL, None).expect("a recording")
 }
 
-/// Of an instrument's performance.
+/// Records an instrument's performance.
 pub async fn recorded(folder: &Path, instrument: Instrument) -> Recording {
     let mut server = recording_server(folder).await;
     furnish(&mut server, instrument).await;
@@ -83,7 +83,7 @@ async fn each_answer_of_a_recording_is_given_again_to_the_bit() {
         assert_eq!(report.equal_changes as u64, 2 * TICKS / 12 + 2);
         let [of_burst, of_play] = &report.sessions[..] else { panic!("{report:?}") };
         assert_eq!(of_burst.equal + of_burst.coalesced, TICKS, "{of_burst:?}");
-        // The refused ones too.
+        // The refused ticks are equal too.
         assert_eq!((of_play.equal, of_play.not_comparable), (TICKS + 2, 0), "{of_play:?}");
         println!("{}: {report:?}", instrument.name());
     }
@@ -115,7 +115,7 @@ async fn an_answer_that_is_another_is_found_where_it_is() {
     assert!(!report.is_equal() && report.sessions[1].equal == TICKS / 2 - 1, "{report:?}");
     assert!(report.sessions[0].stopped.is_none(), "the other loop is its own");
 
-    // What is a matter of the clock is none of the engine.
+    // Times depend on the clock and not on the engine.
     let mut later = open();
     play(&mut later, &|answer| {
         (answer.received_ns, answer.compute_us) = (7, 7.0);
@@ -129,7 +129,7 @@ async fn an_answer_that_is_another_is_found_where_it_is() {
     let Some((10, ReplayStop::Lacks(_))) = &report.sessions[1].stopped else {
         panic!("{report:?}")
     };
-    // Nothing behind it is told to be equal.
+    // No tick after it is reported as equal.
     assert_eq!((report.sessions[1].equal, report.sessions[1].not_comparable), (8, TICKS + 2 - 9));
 
     let mut unseen = open();
@@ -146,7 +146,7 @@ async fn an_answer_that_is_another_is_found_where_it_is() {
     );
 }
 
-/// The clock stops searches anywhere, also in the middle of a proxy's motion.
+/// The clock may stop a search anywhere, also in the middle of a proxy's motion.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_the_clock_cut_short_is_cut_at_the_same_place() {
     let folder = Folder::new("recordings");
@@ -189,7 +189,7 @@ async fn a_scene_that_was_read_from_the_disk_is_recorded_from_there_on() {
         process.signal("TERM");
         process.end();
     }
-    // In order: the server has waited for its recordings.
+    // Ended in order: the server has waited for its recordings.
     let second = record.0.join(format!("{SCENE}-2.mcap"));
     let recording = Recording::open(&second).expect("whole");
     assert!(recording.end.is_some());

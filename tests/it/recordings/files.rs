@@ -1,4 +1,4 @@
-//! What can happen to a file of a recording: the process is killed, the disk is full, bytes are lost or turned.
+//! Damage to a recording's file: the process is killed, the disk is full, bytes are lost or changed.
 
 use std::{fs, io::Cursor, path::Path, time::Duration};
 
@@ -19,10 +19,10 @@ use crate::support::{
     server::{TestServer, free_address},
 };
 
-/// Files end after 16 blocks of 1 KiB, and the write that goes on fails.
+/// Files end after 16 blocks of 1 KiB, and the next write fails.
 const SHORT_FILES: [&str; 3] = ["sh", "-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""];
 
-/// A server process that records, and a loop.
+/// Environment variables of a server process that records.
 fn variables(folder: &Path) -> [(&'static str, String); 3] {
     let folder = folder.to_str().expect("UTF-8").to_owned();
     [
@@ -42,7 +42,7 @@ async fn what_kill_9_leaves_is_read_up_to_its_last_whole_chunk() {
     server.create(SCENE).await.expect("a new scene");
     furnish(&mut server, Instrument::Probe).await;
     let mut track = server.hand_fed(start_message(rendered())).await;
-    // For longer than a chunk is kept back.
+    // Runs for longer than a chunk is held back.
     for i in 1..=500 {
         if i % 20 == 0 {
             assert!(server.deform(vec![dent(i, 1e-5 * i as f32)]).await[0].is_ok());
@@ -58,7 +58,7 @@ async fn what_kill_9_leaves_is_read_up_to_its_last_whole_chunk() {
     let report = replay_recording(recording, &ALL, None).expect("a recording");
     assert!(report.is_equal() && report.broken_off.is_some(), "{report:?}");
     let [session] = &report.sessions[..] else { panic!("{report:?}") };
-    // A tick may be in the last chunk whose deformation is not.
+    // The last chunk may hold a tick without the deformation before it.
     assert!(session.equal > 100 && session.equal + session.not_comparable == n, "{report:?}");
     println!("{} of 500 ticks are left and equal", session.equal);
 }
@@ -117,7 +117,7 @@ async fn damage_is_told_in_words_and_nothing_damaged_is_replayed() {
         turned[at] ^= 0x10;
         for (what, damaged) in [("torn", &bytes[..at]), ("turned", &turned[..])] {
             match Recording::read(Cursor::new(damaged)) {
-                // What is read is true. Beside chunks, a file holds what replay has no use for.
+                // Everything that was read is true. Besides chunks, a file holds only data that replay does not use.
                 Ok(recording) => {
                     n_read += 1;
                     assert!(all.starts_with(&ticks(&recording)), "{what} at {percent} %");

@@ -1,4 +1,4 @@
-//! What is recorded: an instrument pressed into an organ that deforms and is cut, rendered.
+//! The recorded performance: an instrument pressed into an organ that deforms and is cut, rendered.
 
 use glam::{DVec3, Vec3};
 use palpate::{
@@ -20,7 +20,7 @@ use crate::support::{
     server::{HandFed, TestServer},
 };
 
-/// Of a field, metres: coarse ones are built soon.
+/// Field tolerance, metres: coarse fields are built fast.
 const FIELD_TOLERANCE_M: f64 = 0.002;
 const TRIANGLES: u32 = 600;
 pub const TICKS: u64 = 48;
@@ -44,7 +44,7 @@ impl Instrument {
         }
     }
 
-    /// Its links, whose lowest point is the origin.
+    /// Links of the instrument; their lowest point is the origin.
     fn links(self) -> Vec<(&'static str, MeshData)> {
         let jaw = |x: f32| {
             let mut jaw = shapes::capsule(0.0015, 0.008, 6);
@@ -70,7 +70,7 @@ fn organ() -> MeshData {
     shapes::organ(TRIANGLES, 7)
 }
 
-/// Tissue 1 and tool 1, into a [`SCENE`] that is there.
+/// Adds tissue 1 and tool 1 to the existing [`SCENE`].
 pub async fn furnish(server: &mut TestServer, instrument: Instrument) {
     server.add_tissue(tissue_upload("organ", &wire(&organ()))).await.expect("tissue 1");
     let links: Vec<_> = instrument.links().into_iter().map(|(n, m)| (n, wire(&m))).collect();
@@ -100,14 +100,14 @@ pub async fn furnish(server: &mut TestServer, instrument: Instrument) {
     server.add_tool(upload).await.expect("tool 1");
 }
 
-/// A rendered loop that answers each tick.
+/// Starts a rendered loop that answers each tick.
 pub fn rendered() -> TrackStart {
     let report = ReportOptions { max_contacts: 3, ..ReportOptions::default() };
     let render = RenderOptions { tool_id: 1, tissue_loads: true, ..RenderOptions::default() };
     TrackStart { report: Some(report), render: vec![render], ..start(TrackMode::Every) }
 }
 
-/// The lowest point over the organ's top, by so much.
+/// A tick with the tool's lowest point `height_m` above the organ's top.
 pub fn at(sequence: u64, height_m: f64) -> Tick {
     let top = top();
     let place = vec3(top.x, top.y, top.z + height_m);
@@ -120,7 +120,7 @@ fn top() -> DVec3 {
     of.expect("it has vertices").as_dvec3()
 }
 
-/// Vertices about the top, lowered by so much at most.
+/// Lowers the vertices about the top by at most `depth_m`.
 pub fn dent(sequence: u64, depth_m: f32) -> palpate::proto::DeformRequest {
     let (organ, top) = (organ(), top().as_vec3());
     let near = |p: &Vec3| (1.0 - p.distance_squared(top) / 9e-4).max(0.0);
@@ -133,7 +133,7 @@ pub fn dent(sequence: u64, depth_m: f32) -> palpate::proto::DeformRequest {
     sparse(sequence, &vertices, &positions)
 }
 
-/// Takes the triangle away that is next to the top.
+/// Removes the triangle nearest to the top.
 fn cut() -> EditTopologyRequest {
     let (organ, top) = (organ(), top().as_vec3());
     let far = |t: &[u32; 3]| {
@@ -148,7 +148,7 @@ fn cut() -> EditTopologyRequest {
     }
 }
 
-/// Presses, dents, cuts, holds, sends a tick that is refused, and takes the tool away. The states of the proxy.
+/// Presses, dents, cuts, holds, sends a tick that is refused, and removes the tool. Returns the states of the proxy.
 pub async fn play(server: &mut TestServer) -> Vec<RenderState> {
     let mut track = server.hand_fed(start_message(rendered())).await;
     let mut states = Vec::new();
@@ -177,7 +177,7 @@ pub async fn play(server: &mut TestServer) -> Vec<RenderState> {
     states
 }
 
-/// The same poses in one piece, in a loop that answers the newest.
+/// Sends [`TICKS`] ticks at once, in a loop that answers the newest.
 pub async fn burst(server: &mut TestServer) {
     let first = start_message(TrackStart { mode: TrackMode::Latest.into(), ..rendered() });
     let ticks = (1..=TICKS).map(|i| tick_message(at(i, 0.004 - 0.0002 * i as f64)));

@@ -1,4 +1,4 @@
-//! A recording in the live view: viewers see what was there and answered then.
+//! A recording in the live view: viewers see the recorded scene and answers.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ use crate::support::{
     folder::Folder, process::signal, program::under_test, server::TestServer, viewer::Viewer,
 };
 
-/// By sequence.
+/// Recorded answers by sequence.
 fn answers(recording: &Recording) -> BTreeMap<u64, TrackResponse> {
     let ticks = recording.sessions[&2].ticks.values();
     let answers = ticks.map(|tick| TrackResponse::decode(&*tick.answer).expect("whole"));
@@ -62,7 +62,7 @@ async fn what_was_recorded_is_shown() {
     let mut viewer = Viewer::open(&server, "", request).await.expect("a stream");
     viewer.frame().await.expect("a frame of nothing");
 
-    // A quarter of the time that it took: some frames of it are seen.
+    // At a quarter of the recorded speed, some frames are seen.
     let options = ReplayOptions { speed: Some(0.25), show_in: Some(registry), ..ALL };
     let replayed = tokio::task::spawn_blocking(move || replay_recording(recording, &options, None));
     let mut seen = 0;
@@ -112,7 +112,7 @@ async fn replay_prints_a_tick_or_says_that_there_is_none() {
     assert!(code == Some(1) && said.contains("a tick of sequence 999999"), "{said}");
 }
 
-/// It is played for whoever comes, and Ctrl-C is its good end.
+/// The replay plays for any viewer that connects, and Ctrl-C ends it with success.
 #[cfg_attr(windows, ignore = "a Ctrl-C reaches the tests too")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replay_plays_a_recording_for_whoever_watches() {

@@ -1,4 +1,4 @@
-//! Every feature with every other: no tree, no owners, no triangle pairs.
+//! Tests every feature against every other: no tree, no owners, no triangle pairs.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use palpate::{
 
 use super::stage::{Features, Stage, features};
 
-/// A vertex of the scene and where it is at both ends.
+/// A vertex of the scene, and its positions at both ends.
 type Vertex = (TissueId, u32);
 type Places = BTreeMap<Vertex, [DVec3; 2]>;
 
-/// The times of contact, when one is seen in any order of the features that the elementary test is given: rounding may see
-/// in one order what another rules out.
+/// Times of contact in each order of the features that the elementary test may be given, if any order has one: rounding
+/// may find a contact in one order and rule it out in another.
 type Times = BTreeMap<Features, Vec<Option<f64>>>;
 
 struct Everything {
@@ -84,7 +84,7 @@ fn times(stage: &Stage, intervals: &[Interval], options: &SelfCollisionOptions) 
     let mut times = Times::new();
     for (i, e) in all.edges.iter().enumerate() {
         for f in all.edges[i + 1..].iter().filter(|f| !f.iter().any(|v| e.contains(v))) {
-            // Far apart at both ends and in between: what tests in 8 orders would find out 8 times.
+            // Pairs far apart at both ends and in between: the tests in 8 orders would find this out 8 times.
             if !in_scope(e[0], f[0]) || all.is_apart_in_first_order(*e, *f, options.thickness_m) {
                 continue;
             }
@@ -112,7 +112,7 @@ fn times(stage: &Stage, intervals: &[Interval], options: &SelfCollisionOptions) 
 }
 
 impl Everything {
-    /// By their boxes, which is exact and the same for each order.
+    /// Returns true if their boxes are apart, which is exact and independent of the order.
     fn is_apart_in_first_order(&self, e: [Vertex; 2], f: [Vertex; 2], thickness: f64) -> bool {
         let bounds = |e: [Vertex; 2]| {
             let points = e.into_iter().flat_map(|v| self.places[&v]);
@@ -126,8 +126,8 @@ impl Everything {
     }
 }
 
-/// Every contact that is one in whichever order it is tested is found, once, at one of the times so found, and no other;
-/// in order, and with both points where its features are.
+/// Checks that each contact that exists in every order of testing is found once, at one of its times, and that no
+/// contact is found that exists in none; contacts are sorted, with both points on their features.
 pub fn assert_is_all(
     found: &SelfCollisions,
     stage: &Stage,

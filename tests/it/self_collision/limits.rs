@@ -1,4 +1,4 @@
-//! What bounds a search, and what stops it.
+//! Limits of a search, and conditions that stop it.
 
 use std::cell::Cell;
 
@@ -64,8 +64,8 @@ fn a_search_ends_when_told_wherever_it_is() {
     }
 }
 
-/// Triangles through one point that turn in their common plane: each pair takes a thousand times as long as one that is
-/// apart, and the search asks whether to stop after a few of them.
+/// Triangles through one point that turn in their common plane: a pair takes a thousand times as long as one that is
+/// apart, and the search checks whether to stop after a few of them.
 #[test]
 fn a_search_asks_often_where_pairs_take_long() {
     let fan = |i: usize| [0.0, 2.1, 4.2].map(|a| Vec2::from_angle(a + 0.05 * i as f32).extend(0.0));
@@ -89,8 +89,8 @@ fn a_search_asks_often_where_pairs_take_long() {
     );
 }
 
-/// Twenty thousand triangles about each of two vertices: each two of a tip come near each other. That they are too many
-/// is found out before one of them is tested, which would be asked about every 16 pairs.
+/// Twenty thousand triangles about each of two vertices: all pairs at a tip come near each other. The search detects
+/// the excess before it tests a pair; tests would check for a stop every 16 pairs.
 #[test]
 fn what_is_too_much_is_refused_before_anything_is_tested() {
     const PAIRS: usize = 200_000;
@@ -106,7 +106,7 @@ fn what_is_too_much_is_refused_before_anything_is_tested() {
     assert!(asked.get() < PAIRS / 1_000, "asked {} times in {PAIRS} pairs", asked.get());
 }
 
-/// More pairs than are kept from the count: they are looked for again, and none is tested twice or left out.
+/// More pairs than the count keeps: the search finds them again, and tests none twice and omits none.
 #[test]
 fn many_pairs_are_all_tested() {
     let stage = Stage::of([shapes::spindle(600, 0.1, 0.1)]);

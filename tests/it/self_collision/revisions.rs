@@ -1,4 +1,4 @@
-//! Which revisions can be asked for.
+//! Revisions that can be requested.
 
 use glam::Vec3;
 use palpate::{
@@ -78,7 +78,7 @@ fn only_what_is_held_or_the_newest_can_be_asked_for() {
     assert!(matches!(outcome, Err(SelfCollisionError::Scene(_))));
 }
 
-/// What was held before a cut has other triangles; after it holding begins anew.
+/// Revisions held before a cut have other triangles; holding restarts after it.
 #[test]
 fn a_cut_begins_anew() {
     let straight = gut();
@@ -109,7 +109,7 @@ fn a_cut_begins_anew() {
     assert!(found.contacts.iter().flat_map(|c| c.on).all(|p| is_there(p.triangle)));
 }
 
-/// An answer does not depend on what the tissue does meanwhile, and a search keeps no revision from its writer.
+/// An answer does not depend on later changes of the tissue, and a search keeps no revision from its writer.
 #[test]
 fn held_revisions_outlive_what_comes_after() {
     let straight = gut();

@@ -1,4 +1,4 @@
-//! A scene whose tissues are moved and held by hand, and shapes that meet themselves.
+//! A scene whose tissues are moved and held by the test, and shapes that meet themselves.
 
 use std::{collections::BTreeSet, f32::consts::PI, sync::Arc};
 
@@ -32,7 +32,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A tissue of each mesh, held as it is: revision 1.
+    /// Adds a tissue for each mesh, and holds it as revision 1.
     pub fn of(meshes: impl IntoIterator<Item = MeshData>) -> Stage {
         let scene = Scene::new("self".to_owned(), Limits::default());
         let mut tissues = Vec::new();
@@ -98,7 +98,7 @@ pub fn gut() -> MeshData {
     shapes::tube(0.01, 0.3, 9, 40)
 }
 
-/// The straight gut's vertices bent to a loop of so many turns that rises by less than its width.
+/// The straight gut's vertices bent to a loop of `turns` turns that rises by less than the gut's width.
 pub fn bent(p: Vec3, turns: f32) -> Vec3 {
     let angle = 2.0 * PI * turns;
     let radius = 0.3 / angle;

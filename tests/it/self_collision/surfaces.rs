@@ -13,7 +13,7 @@ use super::{
 };
 use crate::seed::{Seed, scaled};
 
-/// Distances that a mean of both points' errors stays below.
+/// Bound on the mean of both points' errors, metres.
 const SLACK_M: f64 = 1e-8;
 
 fn lifted(data: &MeshData, by: Vec3) -> MeshData {
@@ -21,12 +21,12 @@ fn lifted(data: &MeshData, by: Vec3) -> MeshData {
     MeshData { positions, triangles: data.triangles.clone() }
 }
 
-/// A random small push for each vertex.
+/// A random small displacement for each vertex.
 fn noise(random: &mut Random, n: usize, most: f64) -> Vec<Vec3> {
     (0..n).map(|_| (random.unit_vector() * most).as_vec3()).collect()
 }
 
-/// A gut is bent until its ends lie in each other.
+/// A gut is bent until its ends intersect.
 #[test]
 fn a_gut_that_is_bent_onto_itself() {
     let straight = gut();
@@ -42,7 +42,7 @@ fn a_gut_that_is_bent_onto_itself() {
     assert!(met > 100, "{met} contacts");
 }
 
-/// One half of a cloth is turned over until it passes through the other.
+/// A cloth is folded over until one half passes through the other.
 #[test]
 fn a_cloth_that_is_folded() {
     let seed = Seed::or(140);
@@ -68,7 +68,7 @@ fn a_cloth_that_is_folded() {
     }
 }
 
-/// Two organs are pushed into each other and deformed, and a third is in the way.
+/// Two organs are pushed into each other and deformed, with a third in between.
 #[test]
 fn tissues_that_move_into_each_other() {
     let seed = Seed::or(141);
@@ -100,7 +100,7 @@ fn tissues_that_move_into_each_other() {
     assert!(within_each.contacts.iter().all(|c| c.tissues[0] == c.tissues[1]));
 }
 
-/// Normals point from the other side to the first: a sheet that falls onto another is above it.
+/// Normals point from the second side to the first: a sheet that falls onto another is above it.
 #[test]
 fn the_normal_is_towards_the_first_side() {
     let low = shapes::sheet(6, 6, 0.01);
@@ -156,8 +156,8 @@ fn what_is_carried_along_does_not_meet_itself() {
     }
 }
 
-/// The numbers of triangles decide which of them answers for an edge, and so how it is given to the elementary
-/// test: the features are the same, and their times are ones that brute force sees.
+/// Triangle numbers decide which triangle answers for an edge, and so how the elementary test gets it: the features do
+/// not change, and their times are among those of brute force.
 #[test]
 fn the_order_of_triangles_changes_no_feature() {
     let seed = Seed::or(144);

@@ -1,4 +1,4 @@
-//! A mesh as a list of places and a map of triangles, and what can be done to it at random.
+//! A mesh as a list of positions and a map of triangles, and random operations on it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use palpate::{
     surface::Surface,
 };
 
-/// A mesh kept the simplest way.
+/// A mesh stored in the simplest way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub positions: Vec<Vec3>,
@@ -19,7 +19,7 @@ pub struct Model {
     pub next_id: u32,
 }
 
-/// A cut, as index and scene take it.
+/// A cut, as index and scene accept it.
 #[derive(Clone, Debug, Default)]
 pub struct Cut {
     pub removed: Vec<TriangleId>,
@@ -27,7 +27,7 @@ pub struct Cut {
     pub added: Vec<[u32; 3]>,
 }
 
-/// More triangles than this are not added to.
+/// Number of triangles above which no cut adds more.
 const TRIANGLES_MAX: usize = 200;
 
 /// A small surface, closed, open, flat, or a single triangle.
@@ -51,7 +51,7 @@ impl Model {
         }
     }
 
-    /// Some vertices, each once, and new places for them: near or far.
+    /// Some vertices, each once, and new positions for them: near or far.
     pub fn random_move(&self, random: &mut Random) -> (Vec<u32>, Vec<Vec3>) {
         let share = [0.02, 0.2, 0.7][random.below(3)];
         let reach = [1e-5, 1e-3, 0.03, 1.0][random.below(4)];
@@ -61,7 +61,7 @@ impl Model {
         (vertices, to)
     }
 
-    /// New places for all: trembling, travelling, or at one point.
+    /// New positions for all vertices: trembling, travelling, or at one point.
     pub fn random_dense(&self, random: &mut Random) -> Vec<Vec3> {
         let shift = (random.unit_vector() * [0.0, 0.01, 0.5][random.below(3)]).as_vec3();
         let reach = [0.0, 1e-4, 0.01][random.below(3)];
@@ -73,11 +73,12 @@ impl Model {
 
     fn nudged(&self, v: u32, reach: f64, random: &mut Random) -> Vec3 {
         let p = self.positions[v as usize].as_dvec3() + random.unit_vector() * reach * random.f64();
-        // Back towards the middle, so that a long sequence does not wander off.
+        // Back towards the middle, so that a long sequence does not drift away.
         (p * if p.length() > 3.0 { 0.1 } else { 1.0 }).as_vec3()
     }
 
-    /// Triangles out, in again, split at a new vertex, or made of any three vertices.
+    /// A cut that removes triangles, adds them again, splits them at a new vertex, or adds any three vertices'
+    /// triangle.
     pub fn random_cut(&self, random: &mut Random) -> Cut {
         let mut ids: Vec<u32> = self.triangles.keys().copied().collect();
         let n = match random.below(40) {
@@ -142,7 +143,7 @@ impl Model {
         TriangleId(first)
     }
 
-    /// The surface has the model's vertices and triangles, and its sign rule fits them.
+    /// Checks that the surface has the model's vertices and triangles, and that its sign rule fits them.
     pub fn assert_same(&self, surface: &Surface) {
         let mesh = surface.mesh();
         assert_eq!(mesh.positions(), self.positions);
@@ -157,7 +158,7 @@ impl Model {
         assert_eq!(surface.sign_rule(), Topology::of(&rebuilt).sign_rule());
     }
 
-    /// A random box query and a random nearest query, with a hint that may be removed or never given.
+    /// Checks a random box query and a random nearest query, with a hint that may be removed or never given.
     pub fn assert_answers(&self, surface: &Surface, random: &mut Random) {
         let p = random.point(DVec3::splat(-0.5), DVec3::splat(0.5));
         let half = DVec3::splat(random.range(0.0, 0.3));

@@ -10,7 +10,7 @@ use palpate::{
 use super::model::{Model, start};
 use crate::seed::{Seed, scaled};
 
-/// Operations on one surface; ids are never reused, so a new one is begun after that many.
+/// Operations on one surface; ids are never reused, so a new surface begins after this many.
 const OPERATIONS: usize = 1000;
 
 fn random_options(random: &mut Random) -> LatLonOptions {
@@ -20,7 +20,7 @@ fn random_options(random: &mut Random) -> LatLonOptions {
     }
 }
 
-/// One operation on both.
+/// Applies one random operation to both.
 fn step(surface: &mut Surface, model: &mut Model, random: &mut Random) {
     match random.below(100) {
         0..35 => {

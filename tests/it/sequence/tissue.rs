@@ -1,4 +1,4 @@
-//! A tissue through random deformations, cuts and refusals, with readers that hold on to old revisions.
+//! A tissue through random deformations, cuts and refusals, with readers that hold old revisions.
 
 use std::sync::{
     Arc,
@@ -21,7 +21,7 @@ use crate::seed::{Seed, scaled};
 /// Operations on one tissue.
 const OPERATIONS: usize = 500;
 
-/// Revisions that readers hold at once.
+/// Largest number of revisions that readers hold at once.
 const HELD_MAX: usize = 12;
 
 fn tissue(data: &MeshData) -> Arc<Tissue> {
@@ -30,7 +30,7 @@ fn tissue(data: &MeshData) -> Arc<Tissue> {
     scene.add_tissue("tissue", mesh, TissueOptions::default(), 0).expect("added")
 }
 
-/// What a tissue must be.
+/// Expected state of a tissue.
 #[derive(Clone)]
 struct Expected {
     model: Model,
@@ -91,7 +91,7 @@ fn cut(tissue: &Tissue, expected: &mut Expected, now: u64, random: &mut Random) 
     assert_eq!(done.sign_rule, tissue.current().surface.sign_rule());
 }
 
-/// Something wrong in one place of an otherwise good change.
+/// Checks that a change with one error is refused.
 fn refused(tissue: &Tissue, expected: &Expected, now: u64, random: &mut Random) {
     let model = &expected.model;
     let end = model.positions.len() as u32;
@@ -119,7 +119,7 @@ fn refused(tissue: &Tissue, expected: &Expected, now: u64, random: &mut Random) 
     tissue.edit(edit, &Limits::default(), now).expect_err("refused");
 }
 
-/// 20,000 operations in all. RevisionGuard revisions never change, whichever copy the writer works on.
+/// 20,000 operations in all. Revisions under a `RevisionGuard` never change, whichever copy the writer works on.
 #[test]
 fn random_changes_with_readers_holding_on() {
     let seed = Seed::or(60);
@@ -151,7 +151,7 @@ fn random_changes_with_readers_holding_on() {
     }
 }
 
-/// Whatever a reader takes hold of is one revision, whole, while another thread deforms without rest.
+/// Each revision that a reader obtains is whole while another thread deforms without pause.
 #[test]
 fn readers_see_whole_revisions_while_a_writer_works() {
     let data = shapes::organ(500, 3);

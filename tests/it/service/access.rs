@@ -1,4 +1,4 @@
-//! Keys, roles, quotas, TLS and client certificates, and what is read again.
+//! Keys, roles, quotas, TLS and client certificates, and the reloading of their files.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ async fn quotas_are_checked_before_memory_is_taken() {
     }
     assert!(!status.message().contains(SURGEON), "{status:?}");
 
-    // The header alone is enough to be refused.
+    // The header alone is enough for the refusal.
     let mut declared = tissue_upload("kidney", &tissue());
     declared.truncate(1);
     assert_refused(
@@ -108,7 +108,7 @@ async fn quotas_are_checked_before_memory_is_taken() {
     );
 }
 
-/// Lists grow by doubling: a cut of three vertices may take as much as the tissue has.
+/// Lists grow by doubling: a cut of three vertices may take as much memory as the tissue has.
 #[tokio::test]
 async fn cuts_do_not_take_a_key_over_its_quota_of_bytes() {
     const QUOTA: u64 = 1_800_000;
@@ -190,7 +190,7 @@ async fn keys_are_read_again_and_bad_ones_change_nothing() {
     timeout(SOON, until_new).await.expect("it is read again");
     let old = create(&mut server, SURGEON, "b").await;
     assert_refused(old, Code::Unauthenticated, "", "the old key");
-    // From now on the file is bad, and what was read stays.
+    // From now on the file is bad, and the last good keys stay in effect.
     folder.write("keys.toml", "[[key]]\nsecret = 5");
     for at in 0..50 {
         let id = format!("after-{at}");

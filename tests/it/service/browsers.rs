@@ -30,7 +30,7 @@ async fn served(config: Config) -> (TestServer, SocketAddr) {
     (TestServer::configured(config).await, address)
 }
 
-/// A message as grpc-web frames it.
+/// Frames a message as grpc-web does.
 fn framed(message: &impl Message) -> Vec<u8> {
     let mut bytes = vec![0];
     bytes.extend((message.encoded_len() as u32).to_be_bytes());
@@ -47,7 +47,7 @@ fn request(path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// The head of the answer to what a browser asks before it calls from another page.
+/// Returns the head of the answer to a browser's preflight request.
 async fn preflight(address: SocketAddr, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     let head = format!("OPTIONS {WATCH} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
@@ -57,7 +57,7 @@ async fn preflight(address: SocketAddr, headers: &str) -> String {
     answer
 }
 
-/// Sends a call and reads until `is_enough` of the answer.
+/// Sends a call and reads until `is_enough` accepts the answer.
 async fn call(
     address: SocketAddr,
     path: &str,
@@ -116,7 +116,7 @@ async fn pages_of_others_are_refused() {
     let refused = "HTTP/1.1 403 Forbidden";
     let host = format!("Host: {address}\r\n");
     assert_eq!(status(format!("{host}Origin: https://evil.example\r\n")).await, refused);
-    // A name of theirs that leads here.
+    // A name of an attacker's that resolves to this address.
     let bound = "Host: evil.example:9464\r\nOrigin: http://evil.example:9464\r\n".to_owned();
     assert_eq!(status(bound).await, refused);
     assert_eq!(status(format!("{host}Origin: null\r\n")).await, refused);
@@ -125,7 +125,7 @@ async fn pages_of_others_are_refused() {
     let answer = call(address, WATCH, &known, &body, has("\r\n\r\n")).await;
     let text = String::from_utf8_lossy(&answer);
     assert!(text.contains("access-control-allow-origin: https://viewer.example"), "{text}");
-    // What a browser asks before its call.
+    // The browser's preflight request.
     let asked = preflight(address, &known).await;
     let told =
         ["204 No Content", "methods: POST", "headers: authorization, content-type, x-grpc-web"];
@@ -147,7 +147,8 @@ async fn other_pages_may_not_call_unless_one_is_named() {
     }
 }
 
-/// The messages in what was read of a call, chunks of HTTP/1.1 that cut them anywhere; the last may not be whole.
+/// Returns the messages in the bytes read of a call, whose HTTP/1.1 chunks may cut them anywhere; the last may be
+/// incomplete.
 fn messages(answer: &[u8]) -> Vec<WatchResponse> {
     let at = answer.windows(4).position(|w| w == b"\r\n\r\n").expect("a head") + 4;
     let (mut chunks, mut body) = (&answer[at..], Vec::new());
@@ -168,7 +169,7 @@ fn messages(answer: &[u8]) -> Vec<WatchResponse> {
     found
 }
 
-/// What waits for a page that does not read is bounded: it is shown the newest after a few frames.
+/// Data queued for a page that does not read is bounded: it gets the newest frame after a few others.
 #[tokio::test]
 async fn a_slow_page_skips_frames() {
     let (mut server, address) = served(Config::default()).await;
@@ -177,7 +178,7 @@ async fn a_slow_page_skips_frames() {
     server.add_tissue(tissue_upload("liver", &mesh)).await.expect("a tissue");
     let body = framed(&all_of(SCENE));
     let n_deformations = 60;
-    // The page's own buffer is as small as a system makes it.
+    // The page's own buffer is as small as the system allows.
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(16 << 10).expect("a small buffer");
     let mut stream = socket.connect(address).await.expect("it listens");
@@ -217,7 +218,7 @@ async fn keys_count_over_http_too() {
     let with_key = format!("{}Authorization: Bearer {VIEWER}\r\n", own(address));
     let answer = call(address, WATCH, &with_key, &body, |answer| answer.len() > 300).await;
     assert!(!has("grpc-status: 16")(&answer), "{}", String::from_utf8_lossy(&answer));
-    // Scenes are changed over gRPC alone.
+    // Only gRPC may change scenes.
     let path = "/palpate.v1.SceneService/ListScenes";
     let answer = call(address, path, &with_key, &body, has("\r\n\r\n")).await;
     assert!(has("405 Method Not Allowed")(&answer), "{}", String::from_utf8_lossy(&answer));

@@ -1,4 +1,4 @@
-//! The codes of what fails on the caller's side: bytes that are no message, deadlines, a server that ends.
+//! Status codes of failures on the caller's side: bytes that are no message, deadlines, a server that ends.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ use crate::support::{
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Sends the bytes it is given, whatever they mean.
+/// Sends the given bytes unchanged.
 #[derive(Default)]
 struct RawCodec;
 
@@ -65,7 +65,7 @@ impl Codec for RawCodec {
     }
 }
 
-/// Sends one message of these bytes, and what comes of it.
+/// Sends one message of these bytes, and returns the outcome.
 async fn sent_raw(channel: &Channel, method: &str, bytes: Vec<u8>) -> Result<(), Status> {
     let mut client = Grpc::new(channel.clone());
     client.ready().await.expect("connected");
@@ -76,7 +76,7 @@ async fn sent_raw(channel: &Channel, method: &str, bytes: Vec<u8>) -> Result<(),
     Ok(())
 }
 
-/// A number of ten bytes that has no end: no protobuf message begins so.
+/// A varint of ten bytes that does not end: no protobuf message begins so.
 const NO_MESSAGE: [u8; 11] = [0xff; 11];
 
 #[tokio::test]
@@ -116,21 +116,21 @@ async fn tissues(server: &mut TestServer) -> Vec<String> {
     scene.expect("described").tissues.into_iter().map(|tissue| tissue.name).collect()
 }
 
-/// Deadlines from none to more than enough, so that some end in the middle: told, or done.
+/// Deadlines from none to ample, so that some calls end in the middle: each is reported as late, or done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_ended_by_its_deadline_was_not_done() {
     let mut server = TestServer::with_scene().await;
-    // With so many bands and segments that its indexing takes a while.
+    // Enough bands and segments that its indexing takes a while.
     let mesh = wire(&palpate::oracle::shapes::sphere(0.1, 60));
     let upload = |name: &str| large_tissue(SCENE, name, &mesh);
-    // By the server's decision alone: this client has no timer of its own.
+    // The server alone decides: this client has no timer of its own.
     let mut untimed = untimed(server.address).await;
     let begun = Instant::now();
     untimed.add_tissue(tokio_stream::iter(upload("whole"))).await.expect("good");
     let whole = begun.elapsed();
     let mut done = vec!["whole".to_owned()];
     let (steps, mut ended) = (24, 0);
-    // More than enough takes longer where other tests have the cores by now.
+    // An ample deadline may fall short once other tests occupy the cores, so further attempts follow.
     for step in 0..20 * steps {
         if step >= steps && done.len() > 1 {
             break;
@@ -146,13 +146,13 @@ async fn what_ended_by_its_deadline_was_not_done() {
             }
         }
     }
-    // Whatever may have gone on behind an answer has had time for it.
+    // Any work that continued after its answer has had time to end.
     tokio::time::sleep(whole).await;
     assert_eq!(tissues(&mut server).await, done);
     println!("of {steps} uploads with deadlines up to 3 x {whole:?} {ended} were ended");
     assert!(ended > 0 && done.len() > 1, "{ended} ended, {} done", done.len());
-    // A client that gave up by its own clock cannot know. Its name is the key to ask by: the same upload again is
-    // added, or refused because it was.
+    // A client that gave up by its own clock cannot know the outcome. The name identifies the upload: sent again, it is
+    // added, or refused because it was added before.
     for step in 0..8 {
         let name = format!("again-{step}");
         let mut request = Request::new(tokio_stream::iter(upload(&name)));
@@ -168,8 +168,8 @@ async fn what_ended_by_its_deadline_was_not_done() {
     assert_eq!(tissues(&mut server).await, done);
 }
 
-/// What the server says of a call that is late from the start. The client has a clock of its own, which may be first:
-/// then it asks again.
+/// Returns the server's status of a call that is late from the start. If the client's own clock ends the call first,
+/// calls again.
 async fn told_by_the_server<T>(
     mut call: impl AsyncFnMut() -> Result<T, Status>,
 ) -> Result<T, Status> {
@@ -207,7 +207,7 @@ async fn a_deadline_holds_for_cuts_and_streams_too() {
     assert_refused(ended.await, Code::DeadlineExceeded, "", "a scene");
     assert_eq!(server.seen().await, before);
 
-    // A stream's deadline is for all of it, and what was answered before stays.
+    // A stream's deadline covers the whole stream, and earlier answers stay valid.
     let (requests, sent) = mpsc::channel(4);
     requests.send(sparse(1, &[0], &[0.1, 0.0, 0.0])).await.expect("room");
     let mut deform = Request::new(ReceiverStream::new(sent));
@@ -242,7 +242,7 @@ async fn an_upload_that_pauses_is_told_that_the_server_ends() {
     requests.send(tissue_upload("liver", &tissue())[0].clone()).await.expect("room");
     let mut scenes: SceneServiceClient<Channel> = server.scenes.clone();
     let upload = tokio::spawn(async move { scenes.add_tissue(ReceiverStream::new(sent)).await });
-    // The upload has begun when a later call was answered on its connection.
+    // The upload has begun once a later call was answered on its connection.
     server.seen().await;
     tell.send(()).expect("it serves");
     let ended = timeout(SOON, upload).await.expect("soon").expect("no panic");

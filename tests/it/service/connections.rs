@@ -21,7 +21,7 @@ use crate::support::{
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// As many as the server allows at all, twice over, from the address that everybody comes from here.
+/// Opens twice the server's limit of connections, from the one address that all clients have in this test.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_a_call_lock_nobody_out() {
     let metrics = free_address();
@@ -69,7 +69,7 @@ async fn a_connection_without_a_call_that_is_let_in_is_closed() {
         timeout(SOON, raw.until_closed()).await.expect(case);
         assert!(begun.elapsed() >= first_call_max, "{case}");
     }
-    // One call is enough to stay.
+    // A single call is enough to stay.
     let mut raw = RawHttp2::connect(server.address).await;
     assert!(raw.send(&list(Some(VIEWER))).await);
     assert!(timeout(5 * first_call_max, raw.until_closed()).await.is_err(), "it was let in");
@@ -77,7 +77,7 @@ async fn a_connection_without_a_call_that_is_let_in_is_closed() {
     scenes.list_scenes(by(SURGEON, ListScenesRequest {})).await.expect("served");
 }
 
-/// It would cost its client nothing to go on for ever.
+/// A client could continue such calls for ever at no cost.
 #[tokio::test]
 async fn a_connection_whose_calls_are_all_refused_is_closed_soon() {
     let folder = Folder::new("refused");
@@ -95,7 +95,7 @@ async fn a_connection_whose_calls_are_all_refused_is_closed_soon() {
     let (_, text) = get(address, "/metrics").await;
     let name = "palpate_connections_closed_total{reason=\"refused\"}";
     assert_eq!(value(&text, name), 1.0, "{text}");
-    // Who errs a few times and then finds its key stays.
+    // A client that errs a few times and then finds its key stays.
     let mut raw = RawHttp2::connect(server.address).await;
     assert!(raw.send(&calls(8)).await);
     assert!(raw.send(&call(17, "SceneService/ListScenes", Some(VIEWER), &[])).await);
@@ -122,11 +122,11 @@ async fn headers_that_never_end_are_closed() {
         let closed = async {
             if trickles {
                 while raw.send(&frame(CONTINUATION, 0, 1, b"\x00\x01x\x01y")).await {
-                    // Slowly: more than a few such frames end the connection for their number.
+                    // Slowly: more than a few such frames end the connection by their number.
                     sleep(preface_max / 2).await;
                 }
             } else {
-                // Any other frame would end the connection, for its own sake.
+                // Any other frame would end the connection by itself.
                 raw.silent_until_closed().await;
             }
         };

@@ -1,4 +1,4 @@
-//! What a client's author asks first of the contract: stored order, identities, holding, going on.
+//! A client author's first questions about the contract: stored order, identities, holding, resuming.
 
 use std::fmt::Debug;
 
@@ -25,7 +25,7 @@ use crate::{
 /// Rounding of `f32` coordinates below a metre, three times in a sum.
 const F32_SLACK_M: f64 = 4e-7;
 
-/// Header's sizes, and all chunks of each link.
+/// Returns the header's sizes, and all chunks of each link.
 async fn exported(
     server: &mut TestServer,
     tool_id: u32,
@@ -63,7 +63,7 @@ fn assert_near(got: [f64; 3], expected: [f64; 3], case: &dyn Debug) {
     assert!(off <= F32_SLACK_M, "{case:?}: {got:?}, expected {expected:?}");
 }
 
-/// Without three of its eight sides an octahedron is open on one side.
+/// An octahedron without three of its eight sides is open on one side.
 #[tokio::test]
 async fn a_hole_is_filled_where_that_is_asked_for() {
     let mut server = TestServer::furnished().await;
@@ -107,7 +107,7 @@ async fn a_tool_is_exported_as_it_is_stored() {
     let tool_id = server.add_tool(upload).await.expect("good").tool_id;
     let (sizes, links) = exported(&mut server, tool_id).await.expect("there");
     assert_eq!(sizes, [(6, 8), (6, 8)]);
-    // Which way round each triangle is stored is seen by its normal: out, as seen from the origin.
+    // Normals show the stored orientation of each triangle: outwards, as seen from the origin.
     for (at, link) in links.iter().enumerate() {
         assert_eq!(link.triangle_ids, (0..8).collect::<Vec<_>>());
         for corners in link.triangles.chunks_exact(3) {
@@ -122,7 +122,7 @@ async fn a_tool_is_exported_as_it_is_stored() {
         }
     }
     assert_eq!(links[1].positions_m, link().positions);
-    // And by an answer: the weights are of these vertices, in this order.
+    // An answer shows the order too: the weights belong to these vertices, in this order.
     let mut at = tick(1, 0.105);
     at.tools = vec![palpate::proto::ToolPose { tool_id, ..tool_at(vec3(0.1085, 0.001, 0.0005)) }];
     let begin = TrackStart { tool_ids: vec![tool_id], ..start(TrackMode::Every) };
@@ -174,7 +174,7 @@ async fn two_points_differ_by_the_distance_along_the_normal() {
             assert_near([0, 1, 2].map(|k| to[k] - from[k]), along, contacts);
             n_contacts += 1;
         }
-        // Both are octahedra: all of the link is inside when its farthest tip is, and nothing within the margin.
+        // Both are octahedra: the link is wholly inside if its farthest tip is, with nothing within the margin.
         let sum: f64 = place.iter().map(|x| x.abs()).sum();
         if sum < 0.1 - 0.01 - 5e-3 {
             assert_eq!(
@@ -202,7 +202,7 @@ async fn a_resumed_stream_says_where_it_goes_on() {
     let resume_token = answer.session_token;
     let again = TrackStart { resume_token, ..start(TrackMode::Every) };
     let mut second = server.hand_fed(start_message(again)).await;
-    // A sequence that is too low is refused, and that answer says so too.
+    // A sequence that is too low is refused, and that answer reports the resumed sequence too.
     let refused = second.ask(tick_message(tick(1, 0.2))).await.expect("an answer");
     assert!(refused.refusal.is_some());
     assert_eq!(refused.resumed_sequence, Some(17));

@@ -1,4 +1,4 @@
-//! What keys share: one cannot take it all, nor take it from another.
+//! Resources that keys share: no key can take all of them, nor take them from another key.
 
 use std::{
     sync::{
@@ -34,7 +34,7 @@ use crate::support::{
 };
 
 const SOON: Duration = Duration::from_secs(20);
-/// Calls of the key that wants all.
+/// Number of calls of the key that demands everything.
 const GREEDY: usize = 24;
 
 fn upload(scene: &str, name: &str, frequency: u32) -> Vec<AddTissueRequest> {
@@ -73,7 +73,7 @@ async fn a_key_that_floods_self_collisions_does_not_keep_another_waiting() {
             Ok::<_, Status>(())
         });
     }
-    // They are in the line once one of them is done.
+    // The calls are queued once one of them is done.
     while done.load(SeqCst) == 0 {
         tokio::task::yield_now().await;
     }
@@ -143,7 +143,7 @@ async fn sessions_of_one_key_neither_end_nor_keep_out_anothers() {
     let first = || start_message(start(TrackMode::Every));
     let (broken, token) = begun(&mut server, SURGEON, first(), 1).await.expect("room");
     drop(broken);
-    // A flood that breaks off as well, and one that stays.
+    // A flood of sessions that break off as well, and one of sessions that stay.
     for _ in 0..32 {
         drop(begun(&mut server, VIEWER, first(), 1).await.expect("its own make room"));
     }
@@ -156,7 +156,7 @@ async fn sessions_of_one_key_neither_end_nor_keep_out_anothers() {
     };
     assert_refused(Err::<(), _>(refused), Code::ResourceExhausted, "sessions_per_key", "a fifth");
     assert_eq!(live.len(), 4, "half of eight");
-    // The surgeon's waits for its client all the same, and there is room for more.
+    // The surgeon's session still waits for its client, and more sessions fit.
     let resume = start_message(TrackStart { resume_token: token, ..start(TrackMode::Every) });
     let resumed = timeout(SOON, begun(&mut server, SURGEON, resume, 2)).await.expect("soon");
     let _resumed = resumed.expect("nobody else's flood has ended it");
@@ -165,7 +165,7 @@ async fn sessions_of_one_key_neither_end_nor_keep_out_anothers() {
     }
 }
 
-/// Of a server's memory, that of the test below.
+/// Memory limit of the server in the test below, bytes.
 const MEMORY_BYTES: u64 = 256 << 20;
 
 #[tokio::test]
@@ -174,7 +174,7 @@ async fn sessions_of_one_key_leave_half_of_the_memory_to_others() {
     let keys = folder.write("keys.toml", &all_keys(""));
     let file = format!("access.keys_file={}", keys.display());
     let limit = format!("limits.memory_bytes={MEMORY_BYTES}");
-    // A process of its own: nobody else's memory counts.
+    // A separate process, so that no other test's memory counts.
     let more = ["--set", &file, "--set", &limit, "--set", "sessions.grace=100ms"];
     let mut process = Process::serve("127.0.0.1:0", &more);
     let mut server = TestServer::connect(process.address()).await;
@@ -199,11 +199,11 @@ async fn sessions_of_one_key_leave_half_of_the_memory_to_others() {
     };
     println!("{} sessions of 8 links, then: {}", live.len(), refused.message());
     assert_refused(Err::<(), _>(refused), Code::ResourceExhausted, "memory_bytes_per_key", "more");
-    // Another key works on: a session, and a tissue that takes a few megabytes.
+    // Another key can still work: a session, and a tissue that takes a few megabytes.
     live.push(begun(&mut server, SURGEON, first(), 1).await.expect("room for another's"));
     let sent = by(SURGEON, tokio_stream::iter(upload(SCENE, "liver", 30)));
     server.scenes.add_tissue(sent).await.expect("room for another's");
-    // What a session was promised comes back with its end.
+    // Memory reserved for a session is freed when it ends.
     live.clear();
     let until = tokio::time::Instant::now() + SOON;
     while let Err(refused) = begun(&mut server, VIEWER, first(), 1).await {
@@ -211,7 +211,7 @@ async fn sessions_of_one_key_leave_half_of_the_memory_to_others() {
     }
 }
 
-/// A revision that a slow reader keeps counts for the reader's key, however the tissue has moved on since.
+/// A revision that a slow reader holds counts for the reader's key, even after the tissue has moved on.
 #[tokio::test]
 async fn exports_that_are_not_read_leave_half_of_the_memory_to_others() {
     let folder = Folder::new("fair-exports");

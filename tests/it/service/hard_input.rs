@@ -1,4 +1,4 @@
-//! Input that is allowed and hard: poses on features and far jumps, editors that meet, edits without end.
+//! Valid but difficult input: poses on features and far jumps, concurrent editors, edits without end.
 
 use palpate::proto::{
     EditTopologyRequest, EditTopologyResponse, Flag, Tick, TrackMode, TrackResponse,
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What stored f32 coordinates of a tenth of a metre cost, and then some.
+/// Rounding of stored f32 coordinates of a tenth of a metre, with a margin.
 const F32_SLACK_M: f64 = 2e-8;
 
 fn at(sequence: u64, x: f64, y: f64, z: f64) -> Tick {
@@ -64,14 +64,14 @@ async fn jumps_turns_and_clocks_that_go_back_are_answered() {
     turned_back.tools[0].pose.as_mut().expect("a pose").position_m = Some(vec3(0.13, 0.0, 0.0));
     let ticks = vec![
         at(1, 0.13, 0.0, 0.0),
-        // A metre in a step, through the tissue and out on the other side.
+        // A metre in one step, through the tissue and out on the other side.
         at(2, -0.87, 0.0, 0.0),
         at(3, 1000.0, 0.0, 0.0),
         at(4, 0.13, 0.0, 0.0),
         backwards,
         turned(6, [0.0, 0.0, 0.0, 1.0]),
         turned_back,
-        // Just before it, and the largest sequence there is.
+        // The sign bit alone, and the largest sequence.
         at(1 << 63, 0.13, 0.0, 0.0),
         at(u64::MAX, 0.13, 0.0, 0.0),
     ];
@@ -97,7 +97,7 @@ async fn a_tool_of_another_scene_is_unknown() {
     assert_refused(answers.remove(0), Code::NotFound, "tool 1", "of another scene");
 }
 
-/// Takes a triangle away and puts it back, on top of `base`.
+/// Removes a triangle and adds it again, on top of `base`.
 async fn swap(
     server: &mut TestServer,
     triangle: u32,
@@ -140,14 +140,14 @@ async fn a_triangle_is_taken_away_and_put_back_again_and_again() {
     assert_eq!(server.seen().await.scene.tissues[0].triangles, 8);
 }
 
-/// What is kept there only saves time.
+/// Data in the shared folder only saves time.
 #[tokio::test]
 async fn two_servers_on_one_data_folder_and_one_without_serve_alike() {
     let folder = std::env::temp_dir().join(format!("palpate-shared-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     let shared = folder.to_str().expect("UTF-8");
     let mut seen = Vec::new();
-    // A file where a folder should be: nothing can be kept, as on a full or read-only disk.
+    // A file in place of a folder: nothing can be stored, as on a full or read-only disk.
     let file = folder.join("file");
     std::fs::write(&file, "").expect("room");
     let file = file.to_str().expect("UTF-8");

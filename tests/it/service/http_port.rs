@@ -1,4 +1,4 @@
-//! Peers without a key that hold connections of the HTTP port: health and metrics are served beside them.
+//! Peers without a key that hold connections of the HTTP port: health and metrics are still served.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -20,15 +20,15 @@ use crate::support::{
 };
 
 const SOON: Duration = Duration::from_secs(20);
-/// More than the port has places for.
+/// Number of holders, more than the port's connection limit.
 const HOLDERS: usize = 80;
-/// What a holder sends and its peer has not read yet is not waited for.
+/// Longest time that a holder waits for its bytes to be taken.
 const SENT_MAX: Duration = Duration::from_millis(20);
 const PAGES: [&str; 5] = ["/", "/health", "/alive", "/metrics", "/nowhere"];
 const WATCH_HEAD: &str = "POST /palpate.v1.WatchService/Watch HTTP/1.1\r\nHost: x\r\n\
      Content-Type: application/grpc-web+proto\r\nContent-Length: 100\r\n\r\n";
 
-/// A server with keys whose HTTP port is at the address.
+/// A server with keys, and the address of its HTTP port.
 fn served(folder: &Folder, more: &[&str]) -> (Process, SocketAddr) {
     let (keys, address) = (folder.write("keys.toml", &all_keys("")), free_address());
     let sets =
@@ -40,7 +40,7 @@ fn served(folder: &Folder, more: &[&str]) -> (Process, SocketAddr) {
     (process, address)
 }
 
-/// Reads nothing, and its system takes as little as it can.
+/// A connection that reads nothing, with the smallest receive buffer that the system allows.
 async fn unread(address: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4 << 10).expect("a small buffer");
@@ -51,7 +51,7 @@ fn pages(path: &str, n: usize) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").repeat(n).into_bytes()
 }
 
-/// Probes and Prometheus get their answers.
+/// Checks that probes and Prometheus get their answers.
 async fn check_probes(address: SocketAddr, beside: &str) {
     for path in ["/health", "/alive", "/metrics"] {
         let answer = timeout(SOON, get(address, path)).await;
@@ -83,7 +83,7 @@ async fn holders_of_connections_keep_no_probe_out() {
         let mut held = Vec::new();
         for _ in 0..HOLDERS {
             let mut stream = unread(address).await;
-            // An error: it had to give way.
+            // An error means that the connection had to give way.
             let _ = timeout(SENT_MAX, stream.write_all(&sent)).await;
             held.push(stream);
         }

@@ -1,4 +1,4 @@
-//! Local models over the wire: a servo gives the force that the server gives, and knows free space.
+//! Local models over the wire: a servo computes the server's force, and recognises free space.
 
 use glam::DVec3;
 use palpate::{
@@ -40,7 +40,7 @@ async fn bench() -> HandFed {
 }
 
 fn ball_at(height_m: f64) -> DVec3 {
-    // Off the slab's middle, whose diagonal is there.
+    // Off the slab's middle, through which its diagonal runs.
     DVec3::new(0.02, 0.035, RADIUS_M + height_m)
 }
 
@@ -79,14 +79,14 @@ async fn a_servo_over_the_wire_gives_the_force_of_the_proxy() {
         assert!(bearing.iter().all(|id| sent.contact_ids.contains(id)), "{bearing:?} {sent:?}");
     }
     let got = last.expect("samples");
-    // What the server holds a 3 mm deep device out with: the stand-off of 20 um comes on top.
+    // The server's force on a device 3 mm deep: the stand-off of 20 um adds to the depth.
     let expected = 500.0 * (0.003 + 20e-6);
     assert!((got.force_n.z / expected - 1.0).abs() < 0.01, "{got:?}, {expected} N");
     assert!(!got.is_fading && !got.is_beyond_radius && !got.limited, "{got:?}");
     assert!(model.complete_radius_m > 1e-3 && model.rows()[0].gap_error_m < 1e-3, "{model:?}");
 }
 
-/// In the air a model has no rows, and is complete as far as all is free.
+/// A model in the air has no rows, and is complete as far as the space is free.
 #[tokio::test]
 async fn in_the_air_a_model_says_how_far_all_is_free() {
     let mut stream = bench().await;
@@ -94,7 +94,7 @@ async fn in_the_air_a_model_says_how_far_all_is_free() {
     let sent = rendering.local_model.expect("asked for");
     assert!(sent.contact_ids.is_empty() && sent.link_screws.iter().all(|n| *n == 0.0));
     let radius = sent.complete_radius_m;
-    // The nearest point of a ball of triangles is a facet's or a corner's.
+    // The nearest point of a ball of triangles is on a facet or a corner.
     assert!((0.0299..=0.0304).contains(&radius), "{radius} m");
     assert_eq!(sent.expires_us, 100_000);
 }

@@ -1,4 +1,4 @@
-//! What the log says of calls.
+//! Log lines of calls.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ async fn call_each_method(server: &mut TestServer) {
     server.scenes.delete_scene(DeleteSceneRequest { scene_id: scene() }).await.expect("good");
 }
 
-/// Method, scene and code of each line about a call's end.
+/// Returns method, scene and code of each line about a call's end.
 fn ends(log: &str) -> Vec<[String; 3]> {
     let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
     let ends = lines.filter(|line| line["fields"]["message"] == "answered");
@@ -77,14 +77,14 @@ fn ends(log: &str) -> Vec<[String; 3]> {
     parts.collect()
 }
 
-/// Of each haptic loop that answered, how many tools it renders.
+/// Returns the number of rendered tools of each haptic loop that answered.
 fn rendered(log: &str) -> Vec<u64> {
     let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
     let ends = lines.filter(|line| line["fields"]["message"] == "answered");
     ends.filter_map(|line| line["span"]["rendered"].as_u64()).collect()
 }
 
-/// A stream's scene is in its first message, which comes after the call has begun.
+/// The scene of a stream is in its first message, which comes after the call has begun.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_has_a_line_a_call_with_its_scene_and_none_a_tick() {
     let variables = [("RUST_LOG", "palpate=debug"), ("PALPATE_LOG_FORMAT", "json")];

@@ -1,4 +1,4 @@
-//! Memory: quotas count what is really taken, the server has a limit, and builds that nobody waits for end.
+//! Memory: quotas count actual use, the server has a limit, and builds end when nobody waits for them.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -34,9 +34,9 @@ use crate::support::{
 
 const SOON: Duration = Duration::from_secs(60);
 const FULL: Code = Code::ResourceExhausted;
-/// More than one of the fields that links share, less than two links' and fields'.
+/// Less than the field that the two scenes share.
 const SHARED_QUOTA: u64 = 3_000_000;
-/// Room to build a field in, and what eight links with a field each would not leave anything of.
+/// Enough to build a field in; eight links with a field each would use it up.
 const EIGHT_QUOTA: u64 = 32_000_000;
 
 fn tool_upload(name: &str, mesh: &Mesh, tolerance_m: f64) -> Vec<AddToolRequest> {
@@ -77,7 +77,7 @@ async fn add_tool(server: &mut TestServer, upload: Vec<AddToolRequest>) -> Resul
     server.scenes.add_tool(by(SURGEON, tokio_stream::iter(upload))).await.map(drop)
 }
 
-/// What takes memory beside meshes as they are sent is counted too.
+/// Memory other than that of uploaded meshes counts too.
 #[tokio::test]
 async fn a_quota_counts_fields_cuts_held_positions_and_sessions() {
     // A field: the mesh alone would fit a hundred times.
@@ -117,7 +117,7 @@ async fn a_quota_counts_fields_cuts_held_positions_and_sessions() {
 
 type OpenSession = (Sender<TrackRequest>, Streaming<TrackResponse>);
 
-/// Sessions of tool 1 that have had a tick, and why there is no further one.
+/// Opens sessions of tool 1, each with one tick, until one is refused; returns them and the refusal.
 async fn sessions_until_refused(
     server: &mut TestServer,
     secret: &str,
@@ -137,19 +137,19 @@ async fn sessions_until_refused(
     }
 }
 
-/// What is held counts until the last byte of the quota, whichever way it is held.
+/// Held revisions count to the last byte of the quota, whichever way they are held.
 #[tokio::test]
 async fn a_quota_counts_held_positions() {
     let ball = wire(&shapes::sphere(0.1, 63));
     let n_vertices = ball.positions.len() / 3;
-    // The tissue, once with all that is in it, and less than two megabytes: sessions take what is left of it.
+    // The tissue, once with all its data, and less than two megabytes; sessions take the rest.
     let (mut server, _folder) = with_quota("bytes = 48000000").await;
     let sent = tokio_stream::iter(large_tissue(SCENE, "ball", &ball));
     server.scenes.add_tissue(by(SURGEON, sent)).await.expect("it fits");
     add_tool(&mut server, tool_upload("probe", &link(), 1e-3)).await.expect("it fits");
     let (_sessions, refused) = sessions_until_refused(&mut server, SURGEON).await;
     assert_refused(Err::<(), _>(refused), FULL, "bytes_per_key", "sessions");
-    // Less than a session is left, and eight revisions of these vertices are more than that.
+    // Less than one session is left, and eight revisions of these vertices take more.
     assert!(8 * 12 * n_vertices > 3 << 20, "{n_vertices} vertices");
     let refused = loop {
         let request = HoldTissueRequest { scene_id: SCENE.to_owned(), tissue_id: 1 };
@@ -158,7 +158,7 @@ async fn a_quota_counts_held_positions() {
             Err(refused) => break refused,
         };
         assert!(n_held < 8, "all are held");
-        // The next is of another revision.
+        // The next hold is of another revision.
         let moved = sparse(n_held as u64, &[0], &[0.11, 0.0, 0.0]);
         deform_by(&mut server, SURGEON, moved).await.expect("it takes nothing more");
     };
@@ -168,7 +168,7 @@ async fn a_quota_counts_held_positions() {
     assert_refused(refused, FULL, "bytes_per_key", "held with a deformation");
 }
 
-/// A job's copies and trees are memory too.
+/// Copies and trees of a job are memory too.
 #[tokio::test]
 async fn a_quota_counts_self_collisions() {
     let (mut server, _folder) = with_quota("bytes = 4000000").await;
@@ -187,7 +187,7 @@ async fn a_quota_counts_self_collisions() {
     done.expect("a key without a quota");
 }
 
-/// One mesh, sent for each of eight links of a tool, has one field, which its key pays for once.
+/// A mesh that is sent for each of eight links of a tool has one field, which counts once for its key.
 #[tokio::test]
 async fn identical_links_share_a_field_and_it_counts_once() {
     let ball = wire(&shapes::sphere(0.01, 4));
@@ -213,7 +213,7 @@ async fn identical_links_share_a_field_and_it_counts_once() {
     assert!(shared(&added.expect("it takes no more").into_inner().fields[0]));
 }
 
-/// A field that another key's scene has counts in this one as its own: it stays when the other goes.
+/// A field shared with another key's scene counts in this scene as its own: it stays when the other scene is deleted.
 #[tokio::test]
 async fn a_shared_field_counts_for_each_key_that_has_it() {
     let (mut server, _folder) = with_quota(&format!("bytes = {SHARED_QUOTA}")).await;
@@ -240,11 +240,11 @@ async fn deform_by(
     answers.into_inner().message().await.map(drop)
 }
 
-/// The server refuses before the system ends it, whoever asks, and goes on serving.
+/// The server refuses any client's request before the system kills it, and continues to serve.
 #[cfg_attr(not(target_os = "linux"), ignore = "its oracle is /proc")]
 #[tokio::test]
 async fn the_server_has_a_limit_of_its_own() {
-    // The test's own process is the server: what it has now, and a little.
+    // The test's own process is the server: its memory now, and a little more.
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux says");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is there");
     let kilobytes = line.trim().strip_suffix(" kB").expect("in kB");
@@ -264,7 +264,7 @@ async fn the_server_has_a_limit_of_its_own() {
     answers.into_iter().next().expect("an answer").expect("small work goes on");
 }
 
-/// A build ends soon after its client has gone, and another key's is not kept waiting meanwhile.
+/// A build ends soon after its client has disconnected, and does not delay another key's build meanwhile.
 #[tokio::test]
 async fn builds_end_with_their_clients_and_are_fair_between_keys() {
     let folder = Folder::new("builds");
@@ -277,7 +277,7 @@ async fn builds_end_with_their_clients_and_are_fair_between_keys() {
         let upload = tokio_stream::iter(slow_tool("slow"));
         server.scenes.add_tool(by(SURGEON, upload)).await.map(drop)
     });
-    // A key that builds for minutes keeps nobody else waiting.
+    // A key that builds for minutes delays no other key.
     let small = wire(&shapes::sphere(0.01, 3));
     let mut upload = tool_upload("small", &small, 1e-3);
     if let Some(palpate::proto::add_tool_request::Message::Header(header)) = &mut upload[0].message
@@ -291,7 +291,7 @@ async fn builds_end_with_their_clients_and_are_fair_between_keys() {
     println!("another key's build beside it took {:.2} s", begun.elapsed().as_secs_f64());
     assert!(!slow.is_finished(), "the slow build is slow");
 
-    // Deleted, the scene's build ends and says so.
+    // Deleting the scene ends its build, which reports so.
     let begun = Instant::now();
     let deletion = DeleteSceneRequest { scene_id: SCENE.to_owned() };
     other.scenes.delete_scene(by(SURGEON, deletion)).await.expect("deleted");
@@ -299,7 +299,8 @@ async fn builds_end_with_their_clients_and_are_fair_between_keys() {
     assert_refused(refused, Code::NotFound, "scene liver-1", "its scene is gone");
     println!("a build ended {:.2} s after its scene", begun.elapsed().as_secs_f64());
 
-    // A client that goes takes its build along. That its place is free says it only where there is no other one.
+    // A client that disconnects ends its build. The next build proves that a slot is free only if there is no other
+    // slot.
     assert_eq!(builds(http).await, 0.0, "it has ended");
     let creation = palpate::proto::CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
     other.scenes.create_scene(by(SURGEON, creation)).await.expect("a new scene");

@@ -1,4 +1,4 @@
-//! The metrics, the health page, and that they count what happened.
+//! The metrics and the health page, checked against what happened.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -19,9 +19,9 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-/// For what does not come.
+/// Timeout for events that must not occur.
 const SOON: Duration = Duration::from_millis(50);
-/// For what must come.
+/// Timeout for events that must occur.
 const FOREVER: Duration = Duration::from_secs(20);
 
 async fn observed() -> (TestServer, SocketAddr) {
@@ -47,7 +47,7 @@ async fn health_is_asked_over_grpc_at_the_port_of_metrics_too() {
     let until = tokio::time::Instant::now() + FOREVER;
     for service in ["", "palpate.v1.SceneService", "palpate.v1.HapticService"] {
         let asked = || HealthCheckRequest { service: service.to_owned() };
-        // It listens a moment before it serves.
+        // The server listens a moment before it serves.
         while health.check(asked()).await.expect("it answers").get_ref().status()
             != ServingStatus::Serving
         {
@@ -58,7 +58,7 @@ async fn health_is_asked_over_grpc_at_the_port_of_metrics_too() {
     assert_eq!(unknown.expect_err("there is none").code(), Code::NotFound);
     let large = health.check(HealthCheckRequest { service: "n".repeat(8 << 10) }).await;
     assert_eq!(large.expect_err("too large").code(), Code::ResourceExhausted);
-    // Calls that go on, up to a limit: one more waits, and is there when another ends.
+    // Calls that stay open, up to a limit: one more waits, and starts when another ends.
     let watch = || HealthCheckRequest { service: String::new() };
     let mut watches = Vec::new();
     for _ in 0..16 {
@@ -67,7 +67,7 @@ async fn health_is_asked_over_grpc_at_the_port_of_metrics_too() {
     assert!(timeout(SOON, health.watch(watch())).await.is_err(), "sixteen on a connection");
     watches.pop();
     timeout(FOREVER, health.watch(watch())).await.expect("one has ended").expect("a stream");
-    // Nothing else is a call there, whoever asks.
+    // No other call is served there, whoever asks.
     let listed = at_metrics.scenes.clone().list_scenes(by(ADMIN, ListScenesRequest {})).await;
     listed.expect_err("another port's");
     let (status, _) = get(address, "/grpc.health.v1.Health/Check").await;
@@ -115,7 +115,7 @@ async fn what_happened_is_counted() {
     }
     assert_eq!(all(&text, "render"), 0.0);
 
-    // Of a loop that renders its tool.
+    // Metrics of a loop that renders its tool.
     let render = vec![RenderOptions { tool_id: 1, ..Default::default() }];
     let rendering = TrackStart { render, ..start(TrackMode::Every) };
     let mut stream = server.hand_fed(start_message(rendering)).await;
@@ -128,7 +128,7 @@ async fn what_happened_is_counted() {
     assert!(drawn > 0.0 && drawn < sum(&text, "engine"), "{drawn} s");
 }
 
-/// What `promtool check metrics` looks for: each family once, with help and type, and its series behind it.
+/// Checks as `promtool check metrics` does: each family once, with help and type, followed by its series.
 #[tokio::test]
 async fn families_are_well_formed() {
     let (_server, address) = observed().await;

@@ -1,4 +1,4 @@
-//! Rendered tools over the wire: the proxy stays out, the force is the spring's, and a session keeps it.
+//! Rendered tools over the wire: the proxy stays outside, the force is the spring's, and a session keeps the proxy.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -25,13 +25,13 @@ use crate::support::{
 
 const RADIUS_M: f64 = 0.01;
 const STIFFNESS_N_PER_M: f64 = 500.0;
-/// The proxy's distance to what it lies on.
+/// Distance of the proxy from the surface that it lies on.
 const STAND_OFF_M: f64 = 20e-6;
-/// Ticks within which a force has reached its spring's, or is gone, however slow the machine is: the force's rate and the
-/// ramp behind a pause follow the server's clock, and each tick takes a millisecond at least.
+/// Ticks within which a force has reached its spring's, or is gone, however slow the machine is: the force's rate and
+/// the ramp after a pause follow the server's clock, and each tick takes a millisecond at least.
 const SETTLED_MAX: u64 = 5_000;
 
-/// A slab whose upper face is z = 0, tissue 1, and a ball, tool 1; and where the metrics are.
+/// A slab whose upper face is z = 0 as tissue 1, and a ball as tool 1; returns the server and its metrics address.
 async fn bench(kind: TissueKind) -> (TestServer, SocketAddr) {
     let metrics = free_address();
     let mut config = with_kept_fields();
@@ -59,9 +59,9 @@ fn options() -> RenderOptions {
     RenderOptions { tool_id: 1, tissue_loads: true, device_distances: true, ..Default::default() }
 }
 
-/// The ball so high over the slab.
+/// A tick with the ball `height_m` over the slab.
 fn at(sequence: u64, height_m: f64) -> Tick {
-    // Off the slab's middle, whose diagonal is there.
+    // Off the slab's middle, through which its diagonal runs.
     let position = vec3(0.02, 0.035, RADIUS_M + height_m);
     let pose = Pose { position_m: Some(position), orientation: None };
     Tick {
@@ -71,7 +71,8 @@ fn at(sequence: u64, height_m: f64) -> Tick {
     }
 }
 
-/// Moves to `height_m` from the slab's face in steps of 0.2 mm, from `sequence` on, and holds until the force is limited no more.
+/// Moves to `height_m` from the slab's face in steps of 0.2 mm, from `sequence` on, and holds until the force is no
+/// longer limited.
 async fn press(stream: &mut HandFed, sequence: u64, height_m: f64) -> TrackResponse {
     let steps = (height_m.abs() / 2e-4).ceil() as u64;
     for i in 0..steps + SETTLED_MAX {
@@ -127,7 +128,7 @@ async fn a_ball_that_is_pressed_into_a_slab_stays_on_it_and_is_pushed_back() {
     let [load] = &rendering.tissue_loads[..] else { panic!("one tissue bears") };
     let loads = sum(&load.force_xyz_n);
     assert!((loads + contacts).length() < 1e-6 * expected, "{loads}");
-    // The links are answered at the proxy, and beside that at the device.
+    // The links are answered at the proxy, and additionally at the device.
     assert!((answer.links[0].signed_distance_m - STAND_OFF_M).abs() < 1e-6);
     let device = rendering.device_distance_m[0];
     assert!((device + depth_m).abs() < 1e-4, "{device}");
@@ -135,7 +136,7 @@ async fn a_ball_that_is_pressed_into_a_slab_stays_on_it_and_is_pushed_back() {
     let (_, text) = get(metrics, "/metrics").await;
     assert!(value(&text, "palpate_renderings_total{state=\"touching\"}") >= 1.0);
 
-    // Away from the slab the force is gone at once but for its rate.
+    // Away from the slab the force falls to zero as fast as its rate allows.
     let back = press(&mut stream, answer.sequence + 1, 0.001).await;
     assert_eq!(dvec3(&only(&back).force_n), DVec3::ZERO);
     assert_eq!(only(&back).state(), RenderState::Free);
@@ -159,7 +160,7 @@ async fn a_forbidden_region_holds_back_is_marked_and_bears_nothing() {
     assert_eq!(seen.scene.tissues[0].kind(), TissueKind::ForbiddenRegion);
 }
 
-/// What came before a session broke off goes on: a device that was pressed in all the while is held out still.
+/// A resumed session continues its proxy: a device that was pressed in all the while is still held out.
 #[tokio::test]
 async fn a_resumed_session_keeps_its_proxy() {
     let (mut server, _) = bench(TissueKind::Tissue).await;
@@ -174,7 +175,7 @@ async fn a_resumed_session_keeps_its_proxy() {
     let sequence = before.sequence + 1;
     let answer = stream.ask(tick_message(at(sequence, -0.003))).await.expect("answered");
     assert_eq!(only(&answer).state(), RenderState::Touching);
-    // Behind a pause of more than 50 ms the force comes back in a ramp.
+    // After a pause of more than 50 ms the force returns in a ramp.
     let answer = press(&mut stream, sequence + 1, -0.003).await;
     assert!(dvec3(&only(&answer).force_n).z > 0.99 * STIFFNESS_N_PER_M * 0.003);
 }
@@ -204,12 +205,12 @@ async fn a_proxy_goes_on_without_its_session() {
     let moved = dvec3(&one.position_m).distance(dvec3(&two.position_m));
     assert!(moved < 1e-7, "{one:?} {two:?}");
 
-    // One that does not say where it was is in the slab.
+    // A loop that does not send its last pose is inside the slab.
     let mut stream = server.hand_fed(start_message(rendered(options()))).await;
     let first = stream.ask(tick_message(at(1, -0.003))).await.expect("answered");
     assert_eq!(only(&first).state(), RenderState::Embedded);
 
-    // And so is one that was where the slab is now.
+    // A loop whose last pose is now inside the slab is inside, too.
     let within = TrackStart { last_proxies: at(0, -0.001).tools, ..goes_on };
     let mut stream = server.hand_fed(start_message(within)).await;
     let first = stream.ask(tick_message(at(1, -0.003))).await.expect("answered");
@@ -231,7 +232,7 @@ async fn who_begins_inside_gets_no_force_until_it_was_outside() {
     assert_eq!(only(&answer).state(), RenderState::Touching);
 }
 
-/// Answers to a stream that renders nothing have nothing of it.
+/// Answers to a stream without rendered tools have no rendering fields.
 #[tokio::test]
 async fn without_render_an_answer_is_what_it_was() {
     let (mut server, _) = bench(TissueKind::Tissue).await;

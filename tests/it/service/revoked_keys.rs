@@ -1,4 +1,4 @@
-//! What is under way with a key that is revoked: taken out of its file, or changed there.
+//! Streams under way with a key that is revoked: removed from its file, or changed there.
 
 use std::{path::Path, time::Duration};
 
@@ -24,18 +24,18 @@ use crate::support::{
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// One of each kind of stream, all with the surgeon's key.
+/// A stream of each kind, all with the surgeon's key.
 struct UnderWay {
-    /// Answered once, waits for its next tick.
+    /// A loop that was answered once and waits for its next tick.
     track: HandFed,
-    /// Of `track`.
+    /// Resume token of `track`.
     token: Vec<u8>,
-    /// Has said nothing.
+    /// A loop that has sent nothing.
     silent: HandFed,
     deform: Streaming<DeformResponse>,
     watch: Viewer,
     upload: JoinHandle<Result<Response<AddTissueResponse>, Status>>,
-    /// Kept, so that the streams do not end by themselves.
+    /// Kept alive, so that the streams do not end by themselves.
     _open: Box<dyn Send>,
 }
 
@@ -147,7 +147,7 @@ async fn what_is_under_way_with_a_key_ends_when_it_is_revoked() {
             let gone = resumed(&mut server, secret, &token).await;
             assert_refused(gone, Code::NotFound, "session ", case);
         }
-        // Nor does the key get its sessions back with its place in the file.
+        // A key that is put back into the file does not get its sessions back.
         folder.write("keys.toml", &(surgeon() + &admin));
         let back = async {
             loop {
@@ -170,7 +170,7 @@ async fn a_key_with_other_quotas_goes_on_until_it_is_revoked() {
     let under_way = UnderWay::begin(&mut server).await;
     let (mut stays, _) = begun(&mut server, SURGEON).await;
     folder.write("keys.toml", &key("surgeon", "full", SURGEON, "streams = 2"));
-    // The new quota is in force when a further stream is refused.
+    // The new quota is in effect once a further stream is refused.
     let refused = async {
         loop {
             let mut more = track(&mut server, SURGEON).await.expect("a stream");

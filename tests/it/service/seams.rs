@@ -1,4 +1,4 @@
-//! Meshes whose vertices are split along seams, as files with hard normals have them, over loopback.
+//! Meshes whose vertices are split along seams, as in files with hard normals, over loopback.
 
 use palpate::proto::{
     AddTissueResponse, DetectSelfCollisionsRequest, EditTopologyRequest, SignRule, TissueInterval,
@@ -12,7 +12,7 @@ use crate::support::{
     server::{TestServer, tissue},
 };
 
-/// An octahedron of which each triangle has its own three vertices: triangle t has 3 t, 3 t + 1 and 3 t + 2.
+/// An octahedron in which each triangle has its own three vertices: triangle t has 3 t, 3 t + 1 and 3 t + 2.
 fn split() -> Mesh {
     let whole = tissue();
     let corners = whole.triangles.iter().flat_map(|v| &whole.positions[3 * *v as usize..][..3]);
@@ -27,7 +27,7 @@ async fn with_split() -> (TestServer, AddTissueResponse) {
     (server, added)
 }
 
-/// The upload, each deformation and each cut say how many edges are joined.
+/// The answers to the upload, each deformation and each cut report the number of joined edges.
 #[tokio::test]
 async fn edges_that_part_and_join_are_told() {
     let (mut server, added) = with_split().await;
@@ -37,7 +37,7 @@ async fn edges_that_part_and_join_are_told() {
     assert_eq!(report.sign_rule(), SignRule::Pseudonormal);
     let r = 0.1;
     let sent = vec![
-        // One corner of a triangle away, home again, and with all others.
+        // A triangle's corner moves away, back again, and with all others.
         sparse(1, &[0], &[r + 0.01, 0.0, 0.0]),
         sparse(2, &[0], &[r, 0.0, 0.0]),
         dense(3, &split().positions.iter().map(|x| 1.5 * x).collect::<Vec<_>>()),
@@ -45,7 +45,7 @@ async fn edges_that_part_and_join_are_told() {
     let answers = server.deform(sent).await;
     let welded: Vec<u32> = answers.into_iter().map(|a| a.expect("good").welded_edges).collect();
     assert_eq!(welded, [10, 12, 12]);
-    // A triangle's corners come off and stay where they are.
+    // A triangle's corners come off and stay there.
     let off: Vec<f32> = split().positions[..9].iter().map(|x| 1.5 * x).collect();
     let cut = EditTopologyRequest {
         scene_id: SCENE.to_owned(),
@@ -67,7 +67,7 @@ async fn edges_that_part_and_join_are_told() {
     assert_eq!((done.welded_edges, done.sign_rule()), (9, SignRule::WindingNumber));
 }
 
-/// Triangles that a seam joins do not collide where they are joined; what comes apart and together again does.
+/// Triangles do not collide along the seam that joins them; parts that separate and meet again do.
 #[tokio::test]
 async fn a_seam_is_no_self_collision() {
     let (mut server, _) = with_split().await;

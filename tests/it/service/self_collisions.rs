@@ -22,7 +22,7 @@ use crate::support::{
     server::TestServer,
 };
 
-/// For what must not take forever; nothing is measured with it.
+/// Timeout for operations that must end; nothing is measured with it.
 const FOREVER: Duration = Duration::from_secs(20);
 
 fn interval(tissue_id: u32, from: u64) -> TissueInterval {
@@ -44,7 +44,7 @@ async fn detect(
     server.haptics.detect_self_collisions(request).await?.into_inner().collect().await
 }
 
-/// The chunks and what came last.
+/// Returns the chunks of contacts, and the final totals.
 fn parts(
     answers: Vec<DetectSelfCollisionsResponse>,
 ) -> (Vec<FeatureContacts>, SelfCollisionTotals) {
@@ -72,8 +72,8 @@ fn shifted(mesh: &Mesh, by: [f32; 3]) -> Vec<f32> {
     mesh.positions.iter().enumerate().map(|(i, p)| p + by[i % 3]).collect()
 }
 
-/// Tissues 1 and 2, both held as revision 1: octahedra of 0.1 m, the tip of the second at (0.15, 0.01, 0.005) where
-/// the first's is at (0.1, 0, 0); then the second moves 0.1 m along -x.
+/// Tissues 1 and 2, both held as revision 1: octahedra of 0.1 m, with the tip of the second at (0.15, 0.01, 0.005) and
+/// that of the first at (0.1, 0, 0); then the second moves 0.1 m along -x.
 async fn two_that_meet() -> TestServer {
     let mut server = TestServer::with_scene().await;
     let (first, mut second) = (octahedron(0.1), octahedron(0.1));
@@ -98,7 +98,7 @@ async fn two_tissues_that_meet() {
     let [contacts] = &chunks[..] else { panic!("{} chunks", chunks.len()) };
     let n = contacts.toi.len();
     assert_eq!(totals.vertex_face + totals.edge_edge, n as u64);
-    // Faces that are parallel touch all at once, 0.065 m on the way; each with the other's tip in it.
+    // Parallel faces touch all at once, 0.065 m along the path; each has the other's tip in it.
     assert!(n > 2 && contacts.toi.is_sorted(), "{contacts:?}");
     assert!((contacts.toi[0] - 0.65).abs() < 1e-6, "{contacts:?}");
     let tip = |tissue, vertex, face| {
@@ -243,7 +243,7 @@ async fn a_cut_and_a_full_hold_let_revisions_go() {
     detect(&mut server, request(&[interval(1, 11)])).await.expect("held after the cut");
 }
 
-/// Random triangles as large as the whole: each meets each, which takes minutes to find out.
+/// Random triangles as large as the whole mesh: all of them meet, which takes minutes to compute.
 fn tangle() -> Mesh {
     let mut random = Random::new(7);
     let n_vertices = 20_000;
@@ -253,8 +253,8 @@ fn tangle() -> Mesh {
     Mesh { positions, triangles: triangles.collect() }
 }
 
-/// Each client takes a place for minutes of work and goes away; were one not given back, the last would wait for
-/// those minutes.
+/// Each client takes a slot for minutes of work and disconnects; if a slot were not returned, the last client would
+/// wait for those minutes.
 #[tokio::test]
 async fn a_client_that_goes_away_gives_its_place_back() {
     let mut server = TestServer::with_scene().await;
@@ -284,7 +284,7 @@ async fn a_deleted_scene_ends_its_searches() {
         let asked = TissueInterval { tissue_id: 1, ..Default::default() };
         haptics.detect_self_collisions(request(&[asked])).await.map(|_| ())
     });
-    // Whether it has begun by now or not, its end is the same.
+    // The job ends either way, begun or not.
     tokio::task::yield_now().await;
     let delete = DeleteSceneRequest { scene_id: SCENE.to_owned() };
     server.scenes.delete_scene(delete).await.expect("it was there");

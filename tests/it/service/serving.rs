@@ -70,13 +70,13 @@ async fn the_binary_says_where_it_listens_and_ends_when_told_with_a_stream_open(
         let told = loop_until_told(&mut stream).await;
         assert_eq!(told, Code::Unavailable, "{signal}");
         drop((stream, server));
-        // Off this thread, where the client still has to take leave of the server.
+        // On another thread, because the client still has to disconnect from the server.
         let ended = tokio::task::spawn_blocking(move || process.end()).await.expect("no panic");
         assert_eq!(ended.code(), Some(0), "{signal}");
     }
 }
 
-/// Whoever waits for its first line may connect to all of it.
+/// A client that waits for the server's first line may connect to all its listeners.
 #[test]
 fn the_binary_says_where_it_listens_only_when_it_listens_everywhere() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -102,7 +102,7 @@ fn the_binary_says_where_it_listens_only_when_it_listens_everywhere() {
     assert_eq!(fs::read(socket).expect("what was there is left"), b"");
 }
 
-/// Elsewhere a server that listens at TCP alone would leave clients of the socket without one.
+/// A server that listens at TCP alone would leave clients of the socket without one.
 #[cfg(not(unix))]
 #[test]
 fn a_unix_socket_is_refused_where_there_is_none() {
@@ -113,7 +113,7 @@ fn a_unix_socket_is_refused_where_there_is_none() {
     assert_eq!(process.end().code(), Some(1));
 }
 
-/// Goes on with the haptic loop, as a client does, until the server ends it.
+/// Continues the haptic loop, as a client does, until the server ends it.
 async fn loop_until_told(stream: &mut crate::support::server::HandFed) -> Code {
     for sequence in 2.. {
         if let Err(status) = stream.ask(tick_message(tick(sequence, 0.2))).await {
@@ -123,7 +123,7 @@ async fn loop_until_told(stream: &mut crate::support::server::HandFed) -> Code {
     unreachable!("sequences do not run out")
 }
 
-/// As under a unit with `Type=notify` and `WatchdogSec`.
+/// Runs the server as a unit with `Type=notify` and `WatchdogSec` does.
 #[cfg(unix)]
 #[test]
 fn systemd_is_told_that_the_server_is_ready_alive_and_ending() {
@@ -141,7 +141,7 @@ fn systemd_is_told_that_the_server_is_ready_alive_and_ending() {
         let n = socket.recv(&mut text).expect("told in time");
         String::from_utf8_lossy(&text[..n]).trim().to_owned()
     };
-    // That it is alive it says from the start, also while it reads its scenes.
+    // The server reports that it is alive from the start, also while it reads its scenes.
     while heard() != "READY=1" {}
     for _ in 0..3 {
         assert_eq!(heard(), "WATCHDOG=1");

@@ -1,4 +1,4 @@
-//! Sessions: stale ones say so, and those whose stream broke off are resumed.
+//! Sessions: stale ones are reported, and those whose stream broke off are resumed.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -20,10 +20,10 @@ use crate::support::{
 };
 
 const SOON: Duration = Duration::from_secs(20);
-/// Where the link of most tests touches.
+/// Position x at which the link of most tests touches.
 const TOUCHING_X: f64 = 0.105;
 
-/// A furnished server, and where its metrics are.
+/// A furnished server, and its metrics address.
 async fn with(change: impl FnOnce(&mut Config)) -> (TestServer, SocketAddr) {
     let mut config = Config::default();
     let metrics = free_address();
@@ -67,7 +67,7 @@ async fn a_stream_that_broke_off_goes_on_with_its_contacts() {
     assert_eq!(first.session_token.len(), 16);
     let second = stream.ask(tick_message(tick(2, TOUCHING_X))).await.expect("an answer");
     assert!(second.session_token.is_empty(), "it is told once");
-    // Dropped without an end: as when the client or the network dies.
+    // Dropped without an end, as when the client or the network dies.
     drop(stream);
     until(metrics, "palpate_sessions_waiting", 1.0).await;
 
@@ -120,7 +120,7 @@ async fn only_the_own_session_is_resumed() {
         let mut answers = server.track(vec![first]).await;
         assert_refused(answers.remove(0), code, about, case);
     }
-    // None of these has cost the session; this has an end of its own.
+    // None of these has ended the session; this stream ends in order.
     let sent = vec![resuming(token), tick_message(tick(2, TOUCHING_X))];
     server.track(sent).await.remove(0).expect("an answer");
     let mut over = server.track(vec![resuming(token)]).await;
@@ -186,7 +186,7 @@ async fn a_session_in_time_is_not_stale_and_nobody_is_told_unasked() {
     assert!(!next.is_notice && next.sequence == 2, "{next:?}");
 }
 
-/// What a tick at x = -0.2 finds of a way from x = 0.2, through the tissue.
+/// Returns the links of a tick at x = -0.2 after a path from x = 0.2 through the tissue.
 async fn passed(server: &mut TestServer, start: TrackStart, is_first: bool) -> Vec<LinkAnswer> {
     let mut stream = server.hand_fed(start_message(start)).await;
     if is_first {
@@ -208,13 +208,13 @@ async fn a_loop_without_its_session_is_swept_from_where_it_was() {
     let last_poses = vec![tool_at(vec3(0.2, 0.0, 0.0))];
     let goes_on = TrackStart { last_poses: last_poses.clone(), ..usual };
     assert_eq!(passed(&mut server, goes_on.clone(), false).await, of_one_session);
-    // A link that cuts is where the device is, whatever became of the proxy.
+    // A link that cuts is at the device, wherever the proxy is.
     let last_proxies = vec![tool_at(vec3(0.3, 0.3, 0.3))];
     let render = RenderOptions { tool_id: 1, cutting_links: vec![0], ..Default::default() };
     let cuts = TrackStart { render: vec![render], last_proxies, ..goes_on };
     let [cut] = &passed(&mut server, cuts, false).await[..] else { panic!("one link") };
     let cut = cut.contacts.as_ref().expect("on the way");
-    // Its pose went by way of the proxy's, which rounds.
+    // Its pose was computed by way of the proxy's, which rounds.
     assert_eq!((&cut.triangle_ids, &cut.toi), (&contacts.triangle_ids, &contacts.toi));
 }
 

@@ -1,4 +1,4 @@
-//! How a server ends, and what its clients hear of it.
+//! Shutdown of a server, and the messages that its clients receive.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::support::{
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Health is asked for by a stream, so that the order of what is told can be seen.
+/// Health is watched in a stream, so that the order of the messages can be seen.
 #[tokio::test]
 async fn idle_streams_are_told_at_once_and_health_first() {
     let config = Config { listen: "127.0.0.1:0".parse().expect("good"), ..Config::default() };
@@ -41,7 +41,7 @@ async fn idle_streams_are_told_at_once_and_health_first() {
         stream.ask(tick_message(tick(1, 0.2))).await.expect("an answer");
         idle.push(stream);
     }
-    // Its first message is awaited.
+    // The server waits for its first message.
     let (silent, sent) = tokio::sync::mpsc::channel(1);
     let answers = server.haptics.track(ReceiverStream::new(sent)).await.expect("a stream");
     idle.push(HandFed { requests: silent, answers: answers.into_inner() });

@@ -1,4 +1,4 @@
-//! Queries that take minutes, and clients that leave them behind.
+//! Queries that take minutes, and clients that abandon them.
 
 use std::time::Duration;
 
@@ -26,11 +26,11 @@ const SOON: Duration = Duration::from_secs(30);
 const POINTS_MAX: usize = 65_536;
 const RESETS: usize = 100;
 const TRIANGLES: u32 = 20_000;
-/// Some requests in work with what has come of them, and the threads they ran on.
+/// Memory of some running requests with their results, and of the threads on which they ran; bytes.
 const MORE_BYTES_MAX: f64 = 96e6;
 
-/// Triangles as large as their tissue: the boxes of nearly all hold each point, which takes as long as there are
-/// triangles.
+/// Triangles as large as their tissue: the boxes of nearly all contain each point, so that a query's time grows with
+/// their number.
 fn upload() -> Vec<AddTissueRequest> {
     let mut random = Random::new(7);
     let mesh = Mesh {
@@ -65,7 +65,7 @@ async fn queries_that_are_left_behind_end_and_keep_nobody_waiting() {
     let sent = by(SURGEON, tokio_stream::iter(upload()));
     server.scenes.add_tissue(sent).await.expect("tissue 1");
     let resident = || async { value(&get(metrics, "/metrics").await.1, "palpate_resident_bytes") };
-    // Few points begin where they arrive, take too long there, and are answered all the same.
+    // A query of few points starts on the thread that received it, takes too long there, and is answered all the same.
     let few = server.haptics.query_distances(by(SURGEON, question(60))).await;
     assert_eq!(few.expect("good").get_ref().signed_distance_m.len(), 60);
     let before = resident().await;

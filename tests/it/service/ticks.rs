@@ -1,4 +1,4 @@
-//! What single ticks answer and why they are refused; the loop as a stream is in `track_streams`.
+//! Answers and refusals of single ticks; `track_streams` tests the loop as a stream.
 
 use palpate::proto::{
     Flag, Pose, Refusal, ReportOptions, Tick, ToolPose, TrackMode, TrackResponse, TrackStart,
@@ -11,7 +11,7 @@ use crate::support::{
     server::{TestServer, tissue},
 };
 
-/// What stored f32 coordinates of a tenth of a metre cost, and then some.
+/// Rounding of stored f32 coordinates of a tenth of a metre, with a margin.
 const F32_SLACK_M: f64 = 2e-8;
 
 async fn answer_to(server: &mut TestServer, start: TrackStart, tick: Tick) -> TrackResponse {
@@ -56,7 +56,7 @@ async fn stages_come_on_request_and_make_up_the_tick() {
     let report = ReportOptions { report_stages: true, ..Default::default() };
     let asked = TrackStart { report: Some(report), ..start(TrackMode::Every) };
     let messages = vec![start_message(asked), tick_message(tick(1, 0.105))];
-    // A tick that is refused went through no stage.
+    // A refused tick went through no stage.
     let refused = Tick { tools: vec![], ..tick(2, 0.105) };
     let messages = [messages, vec![tick_message(refused)]].concat();
     let answers = server.track(messages).await;

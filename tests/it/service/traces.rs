@@ -24,7 +24,7 @@ use crate::support::{
     server::{TestServer, free_address},
 };
 
-/// Hands on what it is told.
+/// Forwards the requests that it receives.
 struct Collector(UnboundedSender<ExportTraceServiceRequest>);
 
 #[tonic::async_trait]
@@ -47,7 +47,7 @@ async fn collector() -> (String, UnboundedReceiver<ExportTraceServiceRequest>) {
     (endpoint, tells)
 }
 
-/// A server that has answered a few calls and ended.
+/// Runs a server that answers a few calls and ends.
 async fn served(endpoint: &str) {
     let log = [("RUST_LOG", "info")];
     let mut process = Process::serve_with("127.0.0.1:0", &["--set", endpoint], &log);
@@ -104,7 +104,7 @@ async fn a_collector_is_told_of_each_call_and_of_no_tick() {
     assert_eq!(calls, BTreeMap::from(expected));
 }
 
-/// The server starts, answers and ends as without one.
+/// The server starts, answers and ends as without a collector.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_collector_that_is_not_there_is_not_missed() {
     served(&format!("log.otlp_endpoint=http://{}", free_address())).await;

@@ -1,4 +1,4 @@
-//! The haptic loop as a stream: how it starts, goes on and ends.
+//! The haptic loop as a stream: start, continuation and end.
 
 use palpate::proto::{
     DeleteSceneRequest, RemoveToolRequest, ReportOptions, TrackMode, TrackRequest, TrackStart,
@@ -137,7 +137,7 @@ async fn a_deleted_scene_ends_its_streams_and_no_others() {
     stream.ask(tick_message(tick(1, 0.2))).await.expect("an answer");
     let delete = DeleteSceneRequest { scene_id: SCENE.to_owned() };
     server.scenes.delete_scene(delete).await.expect("it is there");
-    // A new scene of the same name is not the one that the stream started with.
+    // A new scene with an equal name is not the scene with which the stream started.
     server.create(SCENE).await.expect("the id is free");
     let ended = stream.ask(tick_message(tick(2, 0.2))).await.expect_err("it is gone");
     assert_eq!(refusal(&ended), (Code::NotFound, format!("scene {SCENE}")));

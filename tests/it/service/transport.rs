@@ -1,4 +1,4 @@
-//! What a connection, a request and a message may be.
+//! Limits of connections, requests and messages.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use crate::support::{
     server::{TestServer, tissue},
 };
 
-/// For what happens at once.
+/// Timeout for events that happen at once.
 const SOON: Duration = Duration::from_secs(20);
 /// HTTP/2's preface.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -38,7 +38,7 @@ async fn with(change: impl FnOnce(&mut TransportSettings)) -> TestServer {
     server
 }
 
-/// Reads until the server closes; how much it said.
+/// Reads until the server closes; returns the number of bytes read.
 async fn read_to_end(stream: &mut TcpStream) -> usize {
     let mut said = Vec::new();
     let read = timeout(SOON, stream.read_to_end(&mut said)).await.expect("it closes");
@@ -65,7 +65,7 @@ async fn what_is_not_http_2_is_closed_at_once() {
         stream.write_all(bytes).await.expect("sent");
         assert_eq!(read_to_end(&mut stream).await, 0, "{case}");
     }
-    // Frames that make no sense after a good preface: HTTP/2 says why and closes.
+    // Invalid frames after a good preface: HTTP/2 reports the reason and closes.
     let mut stream = TcpStream::connect(server.address).await.expect("it listens");
     stream.write_all(&[PREFACE, garbage].concat()).await.expect("sent");
     read_to_end(&mut stream).await;
@@ -103,11 +103,11 @@ async fn there_are_no_more_connections_than_allowed() {
     let mut third = SceneServiceClient::new(endpoint.connect_lazy());
     let request = GetSceneRequest { scene_id: SCENE.to_owned() };
     let refused = third.get_scene(request.clone()).await.expect_err("the third");
-    // What a connection that breaks off is called is up to the client's library.
+    // The client's library decides the code of a broken connection.
     assert!(matches!(refused.code(), Code::Unavailable | Code::Unknown), "{refused:?}");
     drop(second);
     let let_in = async {
-        // The server learns of the end a little later.
+        // The server notices the end a little later.
         while third.get_scene(request.clone()).await.is_err() {
             tokio::task::yield_now().await;
         }
@@ -214,7 +214,7 @@ async fn a_cancelled_call_leaves_nothing_behind() {
     }
     let mut hurried = Request::new(GetSceneRequest { scene_id: SCENE.to_owned() });
     hurried.set_timeout(Duration::from_micros(1));
-    // Either may win.
+    // Either side may win the race.
     let _ = server.scenes.get_scene(hurried).await;
     assert_eq!(server.seen().await, before);
 }

@@ -1,4 +1,4 @@
-//! Clients that ask and do not read.
+//! Clients that send requests and do not read the answers.
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ use crate::support::{
 };
 
 const SOON: Duration = Duration::from_secs(30);
-/// Of answers that one key may have on their way here.
+/// Limit of answer bytes in flight for one key.
 const ROOM_BYTES: usize = 8 << 20;
 const CONNECTIONS: usize = 4;
 const STREAMS: u32 = 64;
 
-/// Its export has some megabytes.
+/// A tissue whose export has some megabytes.
 fn upload() -> Vec<AddTissueRequest> {
     large_tissue(SCENE, "liver", &wire(&shapes::sphere(0.1, 100)))
 }
@@ -58,7 +58,7 @@ async fn answers_that_nobody_reads_take_bounded_memory_for_a_bounded_time() {
     let read =
         |series: &'static str| async move { value(&get(metrics, "/metrics").await.1, series) };
     let resident = || read("palpate_resident_bytes");
-    // Warm: what one honest export takes is there already.
+    // Warm-up: the memory of one ordinary export is already allocated.
     let exported = async |server: &mut TestServer| {
         let answers = server.scenes.export_tissue(by(SURGEON, export.clone())).await?;
         let mut bytes = 0;
@@ -85,7 +85,7 @@ async fn answers_that_nobody_reads_take_bounded_memory_for_a_bounded_time() {
     for _ in 0..10 {
         sleep(Duration::from_millis(100)).await;
         most = most.max(resident().await - before);
-        // Another key's are answered all the while.
+        // Another key's exports are answered all the while.
         let whole = timeout(SOON, exported(&mut server)).await.expect("soon").expect("served");
         assert_eq!(whole, bytes);
     }
@@ -95,7 +95,7 @@ async fn answers_that_nobody_reads_take_bounded_memory_for_a_bounded_time() {
         most / 1e6,
         ROOM_BYTES as f64 / 1e6
     );
-    // The room twice: for what the allocator keeps beside what is taken, and the exports that are read.
+    // Twice the limit: for memory that the allocator keeps, and for the exports that are read.
     assert!(most <= 2.0 * ROOM_BYTES as f64, "{most} bytes");
     let all = async { while attackers.join_next().await.is_some() {} };
     timeout(SOON, all).await.expect("they are closed");

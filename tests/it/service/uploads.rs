@@ -86,7 +86,7 @@ fn file_piece(bytes: &[u8]) -> AddTissueRequest {
     tissue_piece(MeshChunk { file: bytes.to_vec(), ..Default::default() })
 }
 
-/// A header that differs from a good one.
+/// An upload whose header differs from a good one.
 fn headed(change: impl FnOnce(&mut AddTissueHeader)) -> Vec<AddTissueRequest> {
     let mut header = tissue_header("liver", &tissue());
     change(&mut header);
@@ -225,7 +225,7 @@ async fn an_upload_that_is_abandoned_leaves_nothing() {
     requests.send(tissue_piece(half)).await.expect("room");
     let mut client = server.scenes.clone();
     let call = tokio::spawn(async move { client.add_tissue(ReceiverStream::new(sent)).await });
-    // Once the channel has room for two again, both messages have left it.
+    // Once the channel has capacity for two again, both messages have left it.
     let _both_sent = requests.reserve_many(2).await.expect("the call runs");
     call.abort();
     assert!(call.await.expect_err("aborted").is_cancelled());

@@ -1,4 +1,4 @@
-//! The live view over gRPC: a viewer's arrays are those of the scene, whatever it skipped, and ticks are shown.
+//! The live view over gRPC: a viewer's arrays equal the scene's, whatever it skipped, and ticks are shown.
 
 use std::{
     cell::RefCell,
@@ -64,7 +64,7 @@ async fn a_viewer_has_the_scene_and_follows_it() {
     viewer.until(|v, _| v.tissues.is_empty()).await;
 }
 
-/// Between two frames tissue may move there and back.
+/// Tissue may move there and back between two frames.
 #[tokio::test]
 async fn a_revision_that_looks_like_the_one_before_is_told() {
     let mut server = TestServer::furnished().await;
@@ -77,13 +77,13 @@ async fn a_revision_that_looks_like_the_one_before_is_told() {
     viewer.assert_drawn_as(&server.export(1).await.expect("exported"));
 }
 
-/// Larger than what fits in a message, and than all windows of a viewer that does not read.
+/// A tissue larger than a message, and than all windows of a viewer that does not read.
 #[tokio::test]
 async fn a_slow_viewer_skips_frames() {
     let mut server = TestServer::with_scene().await;
     let mesh = wire(&shapes::sphere(0.1, 56));
     server.add_tissue(tissue_upload("liver", &mesh)).await.expect("a tissue");
-    // As small a window as HTTP/2 has: what is on the way for a viewer is what its own window holds, and pieces.
+    // The smallest window of HTTP/2: in flight for a viewer are only the contents of its own window, and pieces.
     let narrow = Channel::from_shared(format!("http://{}", server.address)).expect("an address");
     let narrow = narrow.initial_stream_window_size(65_535).connect().await.expect("it listens");
     let mut viewer = Viewer::of(&TestServer { channel: narrow, ..server.clone() }).await;
@@ -94,10 +94,10 @@ async fn a_slow_viewer_skips_frames() {
         let larger = 1.0 + 1e-3 * sequence as f32;
         let to: Vec<f32> = mesh.positions.iter().map(|x| x * larger).collect();
         server.deform(vec![dense(sequence, &to)]).await.remove(0).expect("it deforms");
-        // Each is of its own frame, would the viewer read.
+        // Each deformation would have its own frame if the viewer read.
         sleep(Duration::from_millis(20)).await;
     }
-    // Frames in which nothing moved are small: a busy machine may deform later than the next is due.
+    // Frames without motion are small: a busy machine may deform later than the next frame is due.
     let shown = RefCell::new(BTreeSet::new());
     viewer
         .until(|v, _| {
@@ -106,8 +106,8 @@ async fn a_slow_viewer_skips_frames() {
             revision == n_deformations
         })
         .await;
-    // A frame has 376 kB. On the way are 400 KiB that HTTP/2 takes for a client that does not read, its window of 64 KiB, two
-    // bodies of 64 KiB and two messages of 192 KiB: parts of four frames at most. Then comes the newest.
+    // A frame has 376 kB. In flight are 400 KiB that HTTP/2 takes for a client that does not read, its window of 64
+    // KiB, two bodies of 64 KiB and two messages of 192 KiB: parts of four frames at most. Then comes the newest.
     let shown = shown.into_inner();
     assert!(shown.len() <= 5, "kept for it: {shown:?}");
     viewer.assert_drawn_as(&server.export(1).await.expect("exported"));
@@ -134,7 +134,7 @@ async fn haptic_loops_are_shown_with_contacts_forces_and_times() {
         press(0.13 - 2.5e-4 * f64::from(i)).await;
         sleep(Duration::from_millis(1)).await;
     }
-    // A frame shows the first tick after the viewer asked for one: of those that hold still, whichever it is.
+    // A frame shows the first tick after the viewer's request: any of the ticks that hold still.
     let mut answers = BTreeMap::new();
     let (frame, answer) = loop {
         let answer = press(0.105).await;
@@ -178,7 +178,7 @@ async fn an_empty_id_is_the_first_scene_there_is() {
     let delete = DeleteSceneRequest { scene_id: SCENE.to_owned() };
     server.scenes.delete_scene(delete.clone()).await.expect("it was there");
     viewer.until(|v, f| f.scene_id.is_empty() && v.tissues.is_empty()).await;
-    // Made anew under the same id, it is all sent again.
+    // A scene that is created again with an equal id is sent completely.
     server.create(SCENE).await.expect("a new scene");
     server.furnish().await;
     viewer.until(|v, _| v.tissues.get(&1).is_some_and(|t| t.corners.len() == 8)).await;
@@ -235,7 +235,7 @@ async fn a_read_only_key_watches_within_its_quota_and_moves_nothing() {
     let second = watch("wall-0123456789abcd").await.map(drop);
     assert_refused(second, Code::ResourceExhausted, "streams_per_key", "a second stream");
     drop(wall);
-    // Given back once the server has seen that the viewer is gone.
+    // Freed once the server has noticed that the viewer is gone.
     let again = async {
         while watch("wall-0123456789abcd").await.is_err() {
             sleep(Duration::from_millis(5)).await;
@@ -252,7 +252,7 @@ fn wish(x: f64) -> MoveDeviceRequest {
     MoveDeviceRequest { scene_id: SCENE.to_owned(), tool_id: 1, position_m }
 }
 
-/// 6 vertices and 8 triangles, 12 bytes each, twice.
+/// A viewer's copy: 6 vertices and 8 triangles, 12 bytes each, twice.
 #[tokio::test]
 async fn a_viewer_s_copies_count_as_bytes_of_its_key() {
     let folder = Folder::new("watched-bytes");

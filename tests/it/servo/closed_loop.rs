@@ -1,5 +1,5 @@
-//! A hand on a servo, closed over the engine in simulated time: answers come late, are lost and jitter, and no energy
-//! comes out of it.
+//! A hand on a servo, in a closed loop over the engine in simulated time: answers are late, lost and jitter, and the
+//! loop gives out no energy.
 
 use std::{collections::VecDeque, f64::consts::TAU};
 
@@ -26,24 +26,24 @@ use crate::{
     seed::{Seed, is_full},
 };
 
-/// On a hand that holds still.
+/// Largest RMS of the force on a hand that holds still, newtons.
 const RMS_N_MAX: f64 = 0.02;
-/// Of what was put in, and beside it.
+/// Allowed energy beyond that put in: as a share of it, and in addition.
 const ENERGY_SHARE: f64 = 1e-3;
 const ENERGY_J: f64 = 1e-6;
-/// A hand that holds still counts so long before it goes, seconds.
+/// Time before leaving in which the force on a hand that holds still is measured, seconds.
 const STEADY_S: f64 = 0.4;
 
-/// What is between proxy and hand.
+/// Conditions between proxy and hand.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     stiffness: f64,
     sample_s: f64,
     delay_s: f64,
-    /// Share of the answers that never come.
+    /// Share of the answers that never arrive.
     loss: f64,
     jitter_s: f64,
-    /// Of the encoders, metres.
+    /// Step of the encoders, metres.
     encoder_m: f64,
     friction: f64,
 }
@@ -58,19 +58,19 @@ const USUAL: Cell = Cell {
     friction: 0.0,
 };
 
-/// A tissue, a tool, and what a hand wants to do with it.
+/// A tissue, a tool, and the hand's intended motion.
 struct Scene {
     stage: ProxyStage,
     wanted: Box<dyn Fn(f64) -> Pose>,
     links: Vec<Pose>,
-    /// Until it has left again, seconds.
+    /// Time until the hand has left again, seconds.
     seconds: f64,
-    /// From here on it wants to leave; before, it holds still if it does at all.
+    /// Time at which the hand begins to leave; before, it holds still if it does at all.
     leaves_s: f64,
     holds: bool,
 }
 
-/// From 0 to 1, with no speed at either end.
+/// Smooth step from 0 to 1, with no speed at either end.
 fn eased(share: f64) -> f64 {
     let s = share.clamp(0.0, 1.0);
     s * s * (3.0 - 2.0 * s)
@@ -81,7 +81,7 @@ fn options(cell: Cell) -> impl FnOnce(RenderOptions) -> RenderOptions {
     move |o| RenderOptions { spring, local_model: true, friction: cell.friction, ..o }
 }
 
-/// How long a hand holds still, seconds: five at full length.
+/// Time that a hand holds still, seconds: five at full length.
 fn held_s() -> f64 {
     if is_full() { 5.0 } else { 1.0 }
 }
@@ -105,7 +105,7 @@ fn pressed_slab(cell: Cell) -> Scene {
     }
 }
 
-/// Over ridges 20 mm apart and `height` high, at 56 mm/s, there and back; at 100 mm/s where there are none.
+/// A tool dragged over ridges 20 mm apart and `height` high, at 56 mm/s, there and back; at 100 mm/s if there are none.
 fn dragged(cell: Cell, height: f64) -> Scene {
     let (speed, way) = (if height > 0.0 { 0.056 } else { 0.1 }, 0.07);
     let leaves_s = 0.4 + if is_full() { 2.0 } else { 1.0 } * way / speed;
@@ -183,12 +183,12 @@ fn instrument(cell: Cell, place: usize) -> Scene {
     }
 }
 
-/// What a hand felt.
+/// Energy and force at the hand.
 #[derive(Clone, Copy, Debug, Default)]
 struct Felt {
     put_in_j: f64,
     given_j: f64,
-    /// That it was given beyond what it had put in and what is allowed, at the worst instant.
+    /// Largest energy given to the hand beyond the energy that it had put in and the allowance.
     beyond_j: f64,
     n: f64,
     sum_n: DVec3,
@@ -203,7 +203,7 @@ impl Felt {
     }
 }
 
-/// A model of a tick on its way.
+/// A tick's model in transit.
 struct OnItsWay {
     due_s: f64,
     sent_s: f64,
@@ -280,7 +280,7 @@ fn scenes() -> Vec<(&'static str, MakeScene)> {
     ]
 }
 
-/// The cells of the grid, and beside it: later and unsteady answers, encoders of 20 um, friction.
+/// Cells of the grid; only two of them unless tests run at full length.
 fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for stiffness in [300.0, 800.0, 1_500.0] {
@@ -302,8 +302,8 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// Whatever is late or lost, wherever the hand goes: it is given no energy that was not put in, and held still it feels a
-/// force that is still.
+/// Whatever is late or lost, and wherever the hand goes, the hand is given no energy beyond what it put in, and the
+/// force on a hand that holds still is steady.
 #[test]
 fn a_hand_is_given_no_energy() {
     let seed = Seed::or(61);
@@ -331,7 +331,7 @@ fn a_hand_is_given_no_energy() {
     }
 }
 
-/// Friction, encoders and answers that come in an unsteady stream change nothing about it.
+/// Friction, encoders and answers at irregular times change nothing about it.
 #[test]
 fn friction_encoders_and_jitter_give_no_energy() {
     let seed = Seed::or(62);
@@ -351,7 +351,7 @@ fn friction_encoders_and_jitter_give_no_energy() {
     }
 }
 
-/// What it is for: the same hand over the same ridges with no books is given energy.
+/// Without the passivity observer, the same hand over the same ridges is given energy.
 #[test]
 fn without_books_late_answers_give_energy() {
     let felt = run(dragged(USUAL, 0.008), USUAL, false, &mut Seed::or(63).random(0));

@@ -1,4 +1,4 @@
-//! A servo gives no energy out: random closed motions of the device against resting tissue.
+//! A servo gives out no energy: random closed motions of the device against resting tissue.
 
 use std::collections::VecDeque;
 
@@ -18,11 +18,12 @@ use crate::{
 
 const DT_S: f64 = 2.5e-4;
 const PER_TICK: usize = 4;
-/// Ticks until a model comes.
+/// Delay of a model, ticks.
 const LATE: usize = 20;
 const SAMPLES: usize = 8_000;
 
-/// A closed motion that begins and ends clear of the tissue: 0 to 1. No sample moves the hold point by more than 20 um.
+/// A closed motion that begins and ends clear of the tissue; its parameter runs from 0 to 1. No sample moves the hold
+/// point by more than 20 um.
 struct Closed {
     waves: [[DVec3; 2]; 2],
     turn: DVec3,
@@ -45,7 +46,7 @@ impl Closed {
     }
 }
 
-/// What the hand has put in, what it was given back, the least that it was ahead by, and the most of one sample.
+/// Energy that the hand put in, that it was given back, its least lead, and the largest work of one sample.
 struct Energy {
     put_in_j: f64,
     given_j: f64,
@@ -68,7 +69,7 @@ fn run(random: &mut Random, options: &ServoOptions, late: usize) -> Energy {
         let turn = DQuat::from_mat3(&(pose.rotation * last.0.rotation.transpose()));
         let turn = if turn.w < 0.0 { -turn } else { turn }.to_scaled_axis();
         assert!(shift.length() <= 2e-5, "a step of {} m", shift.length());
-        // A device holds what it was sent over the sample.
+        // A device holds the last force over the sample.
         let work = last.1.dot(shift) + last.2.dot(turn);
         if work < 0.0 {
             energy.put_in_j -= work
@@ -105,7 +106,7 @@ fn closed_motions_get_no_energy_out_of_a_servo() {
     }
 }
 
-/// Late models and no damping: never more out than one sample's work.
+/// Late models and no damping: the excess of energy given out never exceeds one sample's work.
 #[test]
 fn an_undamped_servo_gives_out_one_sample_at_most() {
     let seed = Seed::or(54);

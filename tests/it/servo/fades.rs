@@ -1,4 +1,4 @@
-//! When answers stop the force goes, and never rises on its way.
+//! When answers stop, the force fades away and never rises meanwhile.
 
 use glam::DVec3;
 use palpate::{
@@ -21,7 +21,7 @@ fn pressed(model: &LocalModel) -> ServoState {
     servo
 }
 
-/// Whatever the device does meanwhile.
+/// The device moves at random meanwhile.
 #[test]
 fn a_model_that_is_too_old_fades_to_nothing_and_never_rises() {
     let seed = Seed::or(31);
@@ -48,7 +48,8 @@ fn a_model_that_is_too_old_fades_to_nothing_and_never_rises() {
     }
 }
 
-/// As slowly as a hand can follow: to the cap within [`RAMP_S`], however deep it has fallen, and no slower than that.
+/// The force returns slowly enough for a hand to follow: to the cap within [`RAMP_S`], however far it has fallen, and
+/// no slower than that.
 #[test]
 fn after_a_fade_the_force_comes_back_in_a_ramp() {
     const CAP_N: f64 = 3.3;
@@ -68,7 +69,7 @@ fn after_a_fade_the_force_comes_back_in_a_ramp() {
     assert!(since_s > RAMP_S);
 }
 
-/// As of tissue that moves fast: each model is good for less than a round trip. The hand does not let go in between.
+/// Models as of fast tissue: each is valid for less than a round trip. The force does not vanish between two of them.
 #[test]
 fn models_that_expire_before_the_next_one_comes_leave_most_of_the_force() {
     let mut servo = pressed(&over_plane(1, STAND_OFF));

@@ -1,4 +1,4 @@
-//! Whatever a servo is given, its force keeps to cap and rate.
+//! A servo's force keeps to cap and rate, whatever its input.
 
 use glam::{DQuat, DVec3};
 use palpate::{
@@ -11,7 +11,7 @@ use palpate::{
 use super::models::plane;
 use crate::seed::{Seed, scaled};
 
-/// Mostly a number of that size; else one that no sensor should give.
+/// Usually a number of magnitude `size`; else one that no sensor should give.
 fn hostile(random: &mut Random, size: f64) -> f64 {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300, f64::MIN_POSITIVE, 0.0];
     match random.below(600) {
@@ -85,7 +85,7 @@ fn nothing_makes_a_servo_exceed_its_cap_and_rate() {
         let mut before = servo.step(&Posture::AT_ORIGIN, 0.0);
         for k in 0..500u64 {
             if random.below(8) == 0 {
-                // Now and then one that comes late.
+                // Some models are late.
                 let sequence = k.saturating_sub(random.below(4) as u64);
                 let age_s = hostile(&mut random, 0.05).abs();
                 match servo.take(&model(&mut random, sequence), age_s) {

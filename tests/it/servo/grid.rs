@@ -1,4 +1,4 @@
-//! How stiff a spring may be: a server's force shakes the hand as the rule says, a local model does not.
+//! Largest stable stiffness of a spring: a server's force shakes the hand as the rule says, a local model does not.
 
 use std::collections::VecDeque;
 
@@ -33,13 +33,13 @@ use crate::{
 const RADIUS_M: f64 = 0.005;
 const STIFFNESSES: [f64; 3] = [300.0, 800.0, 1500.0];
 const SAMPLES_S: [f64; 2] = [1e-3, 2.5e-4];
-/// So deep does the hand want to press.
+/// Depth to which the hand wants to press, metres.
 const DEPTH_M: f64 = 0.008;
 const START: DVec3 = DVec3::new(0.002, 0.003, 0.007);
-/// On the hand, about its mean.
+/// Largest RMS of the force on the hand about its mean, newtons.
 const RMS_N_MAX: f64 = 0.02;
 
-/// Eighteen cells in simulated time: the force of each tick comes `delay` later and is held until the next.
+/// Eighteen cells in simulated time: the force of each tick arrives `delay` later and is held until the next.
 #[test]
 fn a_force_of_the_server_shakes_the_hand_as_the_rule_says() {
     let mut agree = 0;
@@ -68,7 +68,8 @@ fn a_force_of_the_server_shakes_the_hand_as_the_rule_says() {
                 }
                 let device = simulated.device;
                 let is_allowed = stiffness < device.stiffness_max(sample_s, delay_s);
-                // What dies out is stable; what does not ends in a circle that leaves the tissue and comes back.
+                // A vibration that dies out is stable; any other ends in a limit cycle that leaves the tissue and
+                // returns.
                 let is_stable = rms[2] < RMS_N_MAX || rms[2] < 0.5 * rms[1];
                 println!(
                     "{stiffness} N/m, {:.2} ms, {:.0} ms late: {:.3} N, then {:.3} N; the rule allows \
@@ -86,13 +87,13 @@ fn a_force_of_the_server_shakes_the_hand_as_the_rule_says() {
     assert_eq!(agree, 18, "cells as the rule says");
 }
 
-/// The model of one tick, on its way.
+/// The model of one tick, in transit.
 struct OnItsWay {
     sent_s: f64,
     model: LocalModel,
 }
 
-/// What is between proxy and hand.
+/// Conditions between proxy and hand.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     stiffness: f64,
@@ -100,7 +101,7 @@ struct Cell {
     /// B as a multiple of K T.
     damping_samples: f64,
     delay_s: f64,
-    /// Share of the answers that never come.
+    /// Share of the answers that never arrive.
     loss: f64,
 }
 
@@ -123,7 +124,7 @@ impl Cell {
     }
 }
 
-/// A hand on a local model, tick by tick of a millisecond.
+/// A hand on a local model, in ticks of one millisecond.
 struct HeldHand {
     cell: Cell,
     servo: ServoState,
@@ -131,7 +132,7 @@ struct HeldHand {
     on_its_way: VecDeque<OnItsWay>,
     random: Random,
     age_s_max: f64,
-    /// From here on it counts.
+    /// Tick from which the force counts.
     steady_from: u64,
 }
 
@@ -157,7 +158,7 @@ impl HeldHand {
         self.simulated.motion.position
     }
 
-    /// Feels a millisecond, whose tick was answered so.
+    /// Runs the samples of one millisecond; `answered` is the answer to its tick.
     fn feel(&mut self, tick: u64, answered: Option<LocalModel>) {
         let sent_s = tick as f64 * 1e-3;
         let model = answered.filter(|_| self.random.f64() >= self.cell.loss);
@@ -179,13 +180,13 @@ impl HeldHand {
         }
     }
 
-    /// What it felt since it counts, in a line; with B = K T it has held still.
+    /// Returns the force since `steady_from` in a line; with B = K T, checks that it was steady.
     fn check(mut self) -> String {
         let Cell { stiffness, sample_s, damping_samples, delay_s, loss } = self.cell;
         let (rms, mean) = self.simulated.rms();
         if damping_samples == 1.0 {
             assert!(rms < RMS_N_MAX, "{rms} N: {:?}", self.cell);
-            // The springs of hand and coupling in a row; the ball's lowest facet is 20 um above the slab.
+            // Springs of hand and coupling in series; the ball's lowest facet is 20 um above the slab.
             let depth = DEPTH_M - (START.z - RADIUS_M);
             let expected = depth / (1.0 / 150.0 + 1.0 / stiffness);
             assert!((mean.z / expected - 1.0).abs() < 0.05, "{mean}, {expected} N");
@@ -202,8 +203,8 @@ impl HeldHand {
     }
 }
 
-/// Five seconds in and on, in simulated time, the engine's answers late and lost in every way of the grid; with B = 0
-/// beside it, where the rule of a sampled spring forbids most.
+/// Holds for five seconds and more in simulated time, with the engine's answers late and lost in every way of the grid;
+/// also with B = 0, for which the rule of a sampled spring forbids most.
 #[test]
 fn after_five_seconds_a_local_model_holds_still_in_every_cell() {
     let seed = Seed::or(52);
@@ -229,7 +230,8 @@ fn after_five_seconds_a_local_model_holds_still_in_every_cell() {
     }
 }
 
-/// The same over a connection: 20 ms late, one in twenty lost; every cell of the grid at full length.
+/// As [`after_five_seconds_a_local_model_holds_still_in_every_cell`], over a connection: 20 ms late, one in twenty
+/// lost; every cell of the grid at full length.
 #[tokio::test]
 async fn a_local_model_holds_still_however_stiff_and_late() {
     let seed = Seed::or(51);

@@ -1,4 +1,4 @@
-//! Models that tests make by hand.
+//! Models that tests build by hand.
 
 use glam::DVec3;
 use palpate::{
@@ -9,7 +9,7 @@ use palpate::{
     geometry::Pose,
 };
 
-/// A proxy's distance to what it lies on, metres: as its documentation states it.
+/// Stand-off of a proxy from tissue, metres, as its documentation states it.
 pub const STAND_OFF: f64 = 20e-6;
 
 /// A tool of 10 mm whose origin is `height` over the plane z = 0 of tissue 1.
@@ -27,7 +27,7 @@ pub fn over_plane(sequence: u64, height: f64) -> LocalModel {
     model
 }
 
-/// Tissue below a point of the tool.
+/// A row for tissue below a point of the tool.
 pub fn plane(contact_id: u64, on_tool: DVec3, gap_m: f64) -> LocalRow {
     LocalRow {
         contact_id,
@@ -41,7 +41,7 @@ pub fn plane(contact_id: u64, on_tool: DVec3, gap_m: f64) -> LocalRow {
     }
 }
 
-/// A tool that is not turned.
+/// Posture of a tool that is not turned.
 pub fn at(translation: DVec3) -> Posture {
     Posture { scene_from_tool: Pose { translation, ..Pose::IDENTITY }, ..Posture::AT_ORIGIN }
 }

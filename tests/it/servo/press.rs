@@ -22,7 +22,7 @@ fn options() -> ServoOptions {
     ServoOptions { spring, ..ServoOptions::of(1) }
 }
 
-/// Held so long that rate and damping have no say any more.
+/// Steps until rate and damping have no effect any more.
 fn settle(servo: &mut ServoState, device: &Posture) -> palpate::servo::ServoSample {
     let mut last = servo.step(device, DT_S);
     for _ in 0..200 {
@@ -43,7 +43,7 @@ fn a_press_is_answered_by_the_spring_at_its_depth() {
     assert_eq!((free.force_n, free.torque_nm), (DVec3::ZERO, DVec3::ZERO));
 }
 
-/// Off the hold point the plane turns the hand too.
+/// A plane off the hold point turns the hand too.
 #[test]
 fn a_press_off_the_hold_point_turns_the_hand() {
     let mut model = over_plane(1, STAND_OFF);
@@ -59,7 +59,7 @@ fn a_press_off_the_hold_point_turns_the_hand() {
     assert!((got.force_n.z - expected).abs() < 1e-9 * expected, "{got:?}, {expected} N");
 }
 
-/// Tissue that comes nearer presses the more the older the model is.
+/// Approaching tissue presses the more, the older the model is.
 #[test]
 fn tissue_is_moved_on_by_its_speed() {
     let mut model = over_plane(1, STAND_OFF);
@@ -75,7 +75,7 @@ fn tissue_is_moved_on_by_its_speed() {
     assert!((got.model_age_s - age).abs() < 1e-12);
 }
 
-/// A revision that lifts the tissue by 0.5 mm is felt over some samples, and is there in the end.
+/// A revision that lifts the tissue by 0.5 mm takes effect over some samples, and completely in the end.
 #[test]
 fn a_newer_model_does_not_jump() {
     let mut servo = ServoState::new(options()).expect("options");
@@ -92,16 +92,16 @@ fn a_newer_model_does_not_jump() {
         step = step.max((got - last).abs());
         last = got;
     }
-    // All of it at once would be 0.4 N; e-folded in 6.7 ms a sample has 3.7 % of that.
+    // All of it at once would be 0.4 N; with a time constant of 6.7 ms a sample has 3.7 % of that.
     assert!(step < 0.016, "a step of {step} N");
     assert!((last - before - 0.4).abs() < 0.001, "{before} N, then {last} N");
 }
 
-/// A contact that goes, and another that leans by a tenth in its place: over a ridge the force turns over some samples,
-/// and it is the new plane's in the end. A hand that leaves meanwhile feels nothing.
+/// A contact vanishes and another, inclined by a tenth, replaces it: the force turns over some samples, as over a
+/// ridge, and is the new plane's in the end. A hand that leaves meanwhile gets no force.
 #[test]
 fn a_contact_that_turns_does_not_jump() {
-    // No rate hides a step.
+    // No rate limit hides a step.
     let limits = WrenchLimits {
         max_force_rate_n_per_s: 1e5,
         max_torque_rate_nm_per_s: 1e5,
@@ -137,8 +137,8 @@ fn a_contact_that_turns_does_not_jump() {
     }
 }
 
-/// An edge gives way and the proxy slips to another place: the force goes over from the old one's to the new one's, and
-/// never below both.
+/// An edge gives way and the proxy slips to another position: the force changes from that of the old contact to that of
+/// the new one, and never falls below both.
 #[test]
 fn a_proxy_that_slips_far_is_felt_all_the_way() {
     let mut first = over_plane(1, STAND_OFF);
@@ -147,7 +147,7 @@ fn a_proxy_that_slips_far_is_felt_all_the_way() {
     servo.take(&first, 0.0).expect("a model");
     let device = at(DVec3::Z * -3.5e-3);
     let old = settle(&mut servo, &device).force_n.length();
-    // Behind the edge a wall is pressed aside; by its plane the old place was as deep as the device is.
+    // Behind the edge a wall is pressed aside; by its plane the old position was as deep as the device is.
     let (normal, reference) = (DVec3::X, DVec3::new(1.25e-3, 0.0, -3.5e-3));
     let mut slipped = LocalModel { sequence: 2, reference: at(reference), ..first.clone() };
     slipped.clear();
@@ -164,7 +164,7 @@ fn a_proxy_that_slips_far_is_felt_all_the_way() {
     assert!((forces[399] - due).abs() < 1e-3 * due, "{} N, not {due} N", forces[399]);
 }
 
-/// The age that is given is that of the next sample; then it grows by each.
+/// The given age is that at the next sample; each sample adds to it.
 #[test]
 fn a_model_is_as_old_as_it_was_said_to_be() {
     let mut servo = ServoState::new(options()).expect("options");
@@ -173,7 +173,7 @@ fn a_model_is_as_old_as_it_was_said_to_be() {
     assert_eq!(ages, [0.003, 0.003 + 0.001, 0.003 + 0.001 + 0.001]);
 }
 
-/// By the clock, whatever a device takes for the time between its samples.
+/// A model ages by the clock, whatever interval a device assumes between its samples.
 #[test]
 fn at_a_device_a_model_ages_by_the_clock() {
     let (mut servo, mut feed) = device_servo(options()).expect("options");
@@ -187,7 +187,7 @@ fn at_a_device_a_model_ages_by_the_clock() {
     }
 }
 
-/// Poses of links that are not given are those of a tool at rest, wherever its links are then.
+/// Missing link poses are those of a tool at rest, whatever its links' rest poses are.
 #[test]
 fn links_without_poses_are_at_rest() {
     let rest = Pose { translation: DVec3::X * 0.05, ..Pose::IDENTITY };
@@ -229,7 +229,7 @@ fn friction_sticks_inside_its_cone_and_slips_on_it() {
     }
 }
 
-/// A contact keeps its id where it hops to another corner of the tool: friction holds the tool where it was.
+/// A contact keeps its id when it moves to another corner of the tool: friction holds the tool in position.
 #[test]
 fn a_contact_that_hops_over_the_tool_does_not_pull_it_aside() {
     let mut model = over_plane(1, STAND_OFF);
@@ -249,7 +249,7 @@ fn a_contact_that_hops_over_the_tool_does_not_pull_it_aside() {
     }
 }
 
-/// Beyond the radius in which the model is complete its rows hold as they are.
+/// Rows stay as they are beyond the radius in which the model is complete.
 #[test]
 fn beyond_the_radius_the_rows_hold() {
     let mut model = over_plane(1, STAND_OFF);
@@ -260,12 +260,12 @@ fn beyond_the_radius_the_rows_hold() {
     for k in 1..=100 {
         let got = servo.step(&at(DVec3::new(6e-4, 0.0, -1e-5 * f64::from(k))), DT_S);
         assert!(got.is_beyond_radius, "{got:?}");
-        // Damped by the way of one sample, which is on its way in.
+        // Damped by the travel of one sample, which goes inwards.
         let spring = 800.0 * (1e-5 * f64::from(k) + STAND_OFF + 1e-5);
         last = got.force_n.z;
         assert!(k < 10 || (last - spring).abs() < 1e-9, "{got:?}, {spring} N");
     }
-    // On the way out it is the spring's too: the hand has paid for it.
+    // The force on the way out is the spring's too: the hand has put in its energy.
     for k in (1..100).rev() {
         let got = servo.step(&at(DVec3::new(6e-4, 0.0, -1e-5 * f64::from(k))), DT_S);
         assert!(
@@ -277,7 +277,7 @@ fn beyond_the_radius_the_rows_hold() {
     }
 }
 
-/// A tool that is turned in the air is where it is, to the last bit: no force.
+/// A tool turned in free air differs from its proxy by nothing, to the last bit: no force.
 #[test]
 fn the_air_gives_no_force_however_the_tool_is_turned() {
     let mut model = over_plane(1, 1.0);

@@ -1,4 +1,4 @@
-//! One tissue, one tool of one link, and a haptic loop in the engine.
+//! A tissue, a tool of one link, and a haptic loop in the engine.
 
 use std::{cell::Cell, sync::Arc};
 
@@ -16,7 +16,7 @@ use palpate::{
     time_left::TimeLeft,
 };
 
-/// Small enough to be looked at from every side.
+/// A tissue, a tool and a session, all of it open to the tests.
 pub struct Bench {
     pub tissue_mesh: MeshData,
     pub link_mesh: MeshData,
@@ -36,7 +36,7 @@ impl Bench {
         Bench::with_field(tissue_mesh, link_mesh, options, default_field)
     }
 
-    /// With another field of the link than the default.
+    /// As [`Bench::new`], with another field of the link than the default.
     pub fn with_field(
         tissue_mesh: MeshData,
         link_mesh: MeshData,
@@ -67,14 +67,14 @@ impl Bench {
         self.tissue.deform(Deformation::Dense(positions), 0).expect("all are there");
     }
 
-    /// The next sequence, and the tool's pose for it.
+    /// Starts the next sequence; returns the tool's pose for it.
     pub fn at(&mut self, scene_from_tool: Pose) -> &[ToolPose] {
         self.sequence += 1;
         self.pose.scene_from_tool = scene_from_tool;
         std::slice::from_ref(&self.pose)
     }
 
-    /// The answer of a tick whose time is over when its clock has been read so often.
+    /// Returns the answer of a tick whose time is over after `readings` readings of its clock.
     pub fn tick_of(&mut self, readings: u64, scene_from_tool: Pose) -> TickAnswer {
         let poses = self.at(scene_from_tool).to_vec();
         let read = Cell::new(0);
@@ -83,7 +83,7 @@ impl Bench {
         self.session.tick(self.sequence, &poses, 0, &time).expect("a good tick").clone()
     }
 
-    /// The link's answer in time, and whether its way is covered.
+    /// Returns the link's answer in time, and true if its path was swept.
     pub fn tick(&mut self, scene_from_tool: Pose) -> (LinkAnswer, bool) {
         let poses = self.at(scene_from_tool).to_vec();
         let answer =

@@ -1,7 +1,7 @@
-//! An object store of a test's own: moto, which stands in for S3, and the network to it.
+//! An object store for one test: moto, which stands in for S3, and the network to it.
 //!
-//! `PALPATE_MOTO` names the program `moto_server` of an environment with PyPI's `moto[server]`; without it tests on an
-//! object store say that they are left out.
+//! `PALPATE_MOTO` names the program `moto_server` of an environment with PyPI's `moto[server]`; without it, tests on an
+//! object store print that they are skipped.
 
 use std::{
     env,
@@ -25,7 +25,7 @@ use tokio::{
 
 use super::{process::signal, server::free_address};
 
-/// A store with one bucket, which is gone with the test.
+/// A store with one bucket, deleted with the test.
 pub struct Bucket {
     moto: Child,
     pub address: SocketAddr,
@@ -33,10 +33,11 @@ pub struct Bucket {
 
 const SOON: Duration = Duration::from_secs(60);
 const BUCKET: &str = "palpate";
-/// Where a server keeps its scenes in it.
+/// Prefix of a server's scenes in the bucket.
 const PREFIX: &str = "theatre";
-/// One request at a time: moto looks whether an object is there and puts it without a lock around both. Whoever does not go
-/// on with one within half a second, such as a server that is stopped, is left: all others wait for it.
+/// Serves one request at a time: moto checks if an object exists and puts it without a lock around both. A client that
+/// does not continue its request within half a second, such as a stopped server, is dropped, because all others wait
+/// for it.
 const MOTO: &str = "
 import sys
 from werkzeug.serving import WSGIRequestHandler, run_simple
@@ -49,7 +50,7 @@ run_simple('127.0.0.1', int(sys.argv[1]), DomainDispatcherApplication(create_bac
 ";
 
 impl Bucket {
-    /// An empty one; `None`, which is said, where moto is not installed.
+    /// Opens an empty bucket; prints the reason and returns `None` if moto is not installed.
     pub fn open() -> Option<Bucket> {
         let Some(program) = env::var_os("PALPATE_MOTO").map(PathBuf::from) else {
             println!("skipped: PALPATE_MOTO names no moto_server (PyPI's moto[server])");
@@ -70,7 +71,7 @@ impl Bucket {
         Some(bucket)
     }
 
-    /// What makes a server keep its scenes there, `through` this address.
+    /// Variables that make a server keep its scenes in the bucket, `through` this address.
     pub fn variables(through: SocketAddr) -> Vec<(&'static str, String)> {
         vec![
             ("PALPATE_STORE_URL", format!("s3://{BUCKET}/{PREFIX}")),
@@ -86,7 +87,7 @@ impl Bucket {
         signal(&self.moto, name);
     }
 
-    /// Names of all objects of a scene, after its id.
+    /// Returns the names of all objects of a scene, each after the scene's id.
     pub fn objects(&self, scene: &str) -> Vec<String> {
         let below = format!("{PREFIX}/scenes/{scene}/");
         let (_, list) = self.ask("GET", &format!("/{BUCKET}?list-type=2&prefix={below}"), b"");
@@ -119,7 +120,7 @@ impl Bucket {
 
     fn try_ask(&self, method: &str, path: &str, body: &[u8]) -> Option<(u16, Vec<u8>)> {
         let mut stream = TcpStream::connect(self.address).ok()?;
-        // moto looks for who signs, and not whether.
+        // moto reads the signer's name and does not check the signature.
         let head = format!(
             "{method} {path} HTTP/1.0\r\nHost: s3.amazonaws.com\r\nContent-Length: {}\r\nAuthorization: \
              AWS4-HMAC-SHA256 Credential=anybody/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, \
@@ -138,7 +139,7 @@ impl Bucket {
 
 impl Drop for Bucket {
     fn drop(&mut self) {
-        // An error: it has ended.
+        // An error means that moto has ended.
         let _ = self.moto.kill();
         let _ = self.moto.wait();
     }
@@ -148,26 +149,27 @@ fn path(scene: &str, name: &str) -> String {
     format!("/{BUCKET}/{PREFIX}/scenes/{scene}/{name}")
 }
 
-/// What becomes of what is sent over a wire.
+/// Behaviour of a [`Wire`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WireState {
-    /// It arrives.
+    /// Data arrives.
     Up,
     /// Connections are closed at once.
     Down,
-    /// It arrives when the wire is up again, however late that is.
+    /// Data arrives when the wire is up again, however late that is.
     Silent,
-    /// Of every so many requests the answer is lost.
+    /// The answer to every n-th request is lost.
     LosesAnswers(usize),
-    /// It arrives, but for the condition of a put.
+    /// Data arrives, except for the condition of a put.
     Careless,
 }
 
-/// A network to a store, that a test has in its hands. A connection has one request, as moto closes it then.
+/// A network to a store, controlled by a test. Each connection carries one request, because moto closes the connection
+/// then.
 pub struct Wire {
     pub address: SocketAddr,
     state: Arc<Mutex<WireState>>,
-    /// Requests that were let through.
+    /// Number of requests that reached the store.
     n: Arc<AtomicUsize>,
     listens: AbortHandle,
 }
@@ -193,7 +195,7 @@ impl Wire {
         *self.state.lock() = state;
     }
 
-    /// Requests since the last call.
+    /// Returns the number of requests since the last call.
     pub fn requests(&self) -> usize {
         self.n.swap(0, Relaxed)
     }
@@ -205,7 +207,7 @@ impl Drop for Wire {
     }
 }
 
-/// One request and its answer.
+/// Carries one request and its answer.
 async fn carry(
     mut near: Stream,
     store: SocketAddr,
@@ -218,7 +220,7 @@ async fn carry(
         let n = near.read(&mut chunk).await.ok().filter(|n| *n > 0)?;
         request.extend_from_slice(&chunk[..n]);
     }
-    // Also when who has sent it waits no more.
+    // Waits even if the sender has stopped waiting.
     while *state.lock() == WireState::Silent {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

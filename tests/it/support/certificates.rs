@@ -1,4 +1,4 @@
-//! Authorities, and servers and clients with certificates of theirs.
+//! Certificate authorities, and servers and clients with their certificates.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 
 use super::{folder::Folder, server::TestServer};
 
-/// An authority, with what it signs.
+/// A certificate authority that signs certificates.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -18,16 +18,16 @@ impl Authority {
         Authority(CertifiedIssuer::self_signed(params, key).expect("signed"))
     }
 
-    /// Certificate and private key, PEM.
+    /// Signs a certificate; returns certificate and private key, PEM.
     pub fn sign(&self) -> (String, String) {
         self.sign_for(&["localhost", "palpate", "127.0.0.1"])
     }
 
-    /// The same of a server that has other names.
+    /// As [`Authority::sign`], for a server with other names.
     pub fn sign_for(&self, names: &[&str]) -> (String, String) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("good");
-        // Not the authority's name: one that has its issuer's is taken for one that signed itself (BoringSSL).
+        // Not the authority's name: BoringSSL takes a certificate with its issuer's name for a self-signed one.
         params.distinguished_name.push(DnType::CommonName, "palpate");
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.0).expect("signed");
@@ -39,7 +39,7 @@ impl Authority {
     }
 }
 
-/// Its files may change: they are looked at every 10 ms.
+/// A server with TLS that checks its files for changes every 10 ms.
 pub async fn with_tls(
     folder: &Folder,
     server: &Authority,

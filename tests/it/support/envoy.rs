@@ -1,4 +1,4 @@
-//! Envoy with `deploy/envoy/envoy.yaml` but for addresses and ports.
+//! Envoy with `deploy/envoy/envoy.yaml`, except for addresses and ports.
 
 use std::{
     env,
@@ -17,7 +17,7 @@ pub const HOST: &str = "palpate-host";
 
 /// Envoy in front of servers, ended with the test.
 pub struct Envoy {
-    /// Where clients find it.
+    /// Address for clients.
     pub front: SocketAddr,
     pub admin: SocketAddr,
     process: Child,
@@ -25,13 +25,13 @@ pub struct Envoy {
 
 impl Drop for Envoy {
     fn drop(&mut self) {
-        // An error: it has ended.
+        // An error means that Envoy has ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// The program, as `PALPATE_ENVOY` or the PATH names it.
+/// Returns the path of Envoy, as `PALPATE_ENVOY` or the PATH names it.
 pub fn program() -> Option<PathBuf> {
     let named = env::var_os("PALPATE_ENVOY").map(PathBuf::from);
     let found = || {
@@ -45,9 +45,9 @@ pub fn program() -> Option<PathBuf> {
     program
 }
 
-/// Writes a server's certificate to a folder, and its authority's: what the server is started with.
+/// Writes the certificates of a server and its authority to a folder; returns the server's variables.
 pub fn certified(folder: &Folder, authority: &Authority) -> Vec<(&'static str, String)> {
-    // Not for its address: who trusts it has come through Envoy, and not by itself.
+    // Not for the server's address: a client that accepts the certificate has come through Envoy.
     let (certificate, key) = authority.sign_for(&["localhost", "palpate"]);
     folder.write("ca.pem", &authority.pem());
     let files = [("server.pem", certificate), ("server.key", key)];
@@ -60,17 +60,17 @@ pub fn certified(folder: &Folder, authority: &Authority) -> Vec<(&'static str, S
     ]
 }
 
-/// What the header says of a server.
+/// Returns the header's value for a server.
 pub fn host(server: SocketAddr) -> MetadataValue<Ascii> {
     let encoded = MetadataValue::<Binary>::from_bytes(server.to_string().as_bytes());
-    // Base64, padded, as gRPC's is not.
+    // Padded base64, unlike gRPC's.
     let mut text = encoded.as_encoded_bytes().to_vec();
     text.resize(text.len().next_multiple_of(4), b'=');
     MetadataValue::try_from(text.as_slice()).expect("ASCII")
 }
 
 impl Envoy {
-    /// In front of servers whose certificates are in the folder. They need not be there yet.
+    /// Starts Envoy in front of servers whose certificates are in the folder. The servers may start later.
     pub fn start(program: &Path, folder: &Folder, servers: &[SocketAddr]) -> Envoy {
         let (admin, front) = (free_address(), free_address());
         let settings = settings(folder, [admin.port(), front.port()], servers);
@@ -88,7 +88,7 @@ impl Envoy {
     }
 }
 
-/// The file as it is, with these files, ports and servers.
+/// Returns the settings in `envoy.yaml` with this folder, these ports and these servers.
 fn settings(folder: &Folder, ports: [u16; 2], servers: &[SocketAddr]) -> String {
     let file = format!("{}/deploy/envoy/envoy.yaml", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(file).expect("a file of the project");
@@ -100,13 +100,13 @@ fn settings(folder: &Folder, ports: [u16; 2], servers: &[SocketAddr]) -> String 
     let text = replace(text, "/etc/palpate/", &format!("{}/", folder.0.display()));
     let text = replace(text, &address("127.0.0.1", 9901), &address("127.0.0.1", ports[0]));
     let text = replace(text, &address("0.0.0.0", 7447), &address("127.0.0.1", ports[1]));
-    // One line for each server.
+    // Each server has one line.
     let is_server = |line: &&str| line.contains("10.0.0.1");
     let line = text.lines().find(is_server).expect("envoy.yaml has a server").to_owned();
     let kept = text.lines().filter(|line| !is_server(line)).map(str::to_owned);
     let own = servers.iter().map(|server| {
         replace(line.clone(), &address("10.0.0.11", 7447), &address("127.0.0.1", server.port()))
     });
-    // They are the last lines.
+    // The servers are the last lines.
     kept.chain(own).map(|line| line + "\n").collect()
 }

@@ -1,4 +1,4 @@
-//! A place for the files of one test.
+//! A folder for the files of one test.
 
 use std::{
     fs,
@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Tests of one name run side by side: each has a folder of its own.
+/// Tests with equal names run concurrently: each has its own folder.
 static FOLDERS: AtomicU64 = AtomicU64::new(0);
 
 /// A folder of this test, removed at the end.
@@ -16,7 +16,7 @@ impl Folder {
     pub fn new(name: &str) -> Folder {
         let (process, n) = (std::process::id(), FOLDERS.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(format!("palpate-{name}-{process}-{n}"));
-        // Of a process that was killed and had the same number.
+        // Left by a killed process with an equal process id.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a temporary folder");
         Folder(folder)
@@ -34,7 +34,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // An error: it is gone already.
+        // An error means that the folder is gone already.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

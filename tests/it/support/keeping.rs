@@ -1,4 +1,4 @@
-//! Where the servers of one test keep their scenes, one after the other or beside each other.
+//! Storage of the scenes of one test's servers, which run in sequence or concurrently.
 
 use std::{
     path::Path,
@@ -10,7 +10,7 @@ use super::{bucket::Bucket, folder::Folder, process::Process, program::under_tes
 
 /// A folder, or an object store.
 pub struct Keeping {
-    /// Of all servers; with an object store each has one of its own in it.
+    /// Folder of all servers; with an object store each server has its own folder in it.
     folder: Folder,
     bucket: Option<Bucket>,
     variables: Vec<(&'static str, String)>,
@@ -27,25 +27,26 @@ impl Keeping {
         }
     }
 
-    /// `None` where there is no stand-in for an object store.
+    /// Returns `None` if there is no stand-in for an object store.
     pub fn in_bucket(name: &str) -> Option<Keeping> {
         let bucket = Bucket::open()?;
         let variables = Bucket::variables(bucket.address);
         Some(Keeping { bucket: Some(bucket), variables, ..Keeping::in_folder(name) })
     }
 
-    /// Where the bucket is, for a test that has the network to it in its hands.
+    /// Address of the bucket, for a test that controls the network to it.
     pub fn store(&self) -> std::net::SocketAddr {
         self.bucket.as_ref().expect("in a bucket").address
     }
 
-    /// A container `palpate` of Azurite, which stands in for Azure; `None` where `PALPATE_AZURITE` names no address of one.
+    /// A container `palpate` of Azurite, which stands in for Azure; `None` unless `PALPATE_AZURITE` names the address
+    /// of one.
     pub fn in_container(name: &str) -> Option<Keeping> {
         let Ok(address) = std::env::var("PALPATE_AZURITE") else {
             println!("skipped: PALPATE_AZURITE is no address as http://127.0.0.1:10000");
             return None;
         };
-        // Whatever runs before have left there.
+        // Independent of what earlier runs have left there.
         let run = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("later").as_nanos();
         let variables = vec![
             ("PALPATE_STORE_URL", format!("az://palpate/{name}-{run}")),
@@ -56,12 +57,12 @@ impl Keeping {
         Some(Keeping { variables, ..Keeping::in_folder(name) })
     }
 
-    /// The folder of the servers that share one.
+    /// Folder of the servers that share one.
     pub fn path(&self) -> &Path {
         &self.folder.0
     }
 
-    /// Holds what the command says of all scenes of a folder to be whole.
+    /// Checks that the command `palpate scenes verify` reports all scenes of the folder as whole.
     pub fn verify(&self) {
         let mut command = Command::new(under_test());
         command.args(["scenes", "verify", "--data-dir"]).arg(self.path());
@@ -71,14 +72,14 @@ impl Keeping {
         assert!(done.status.success() && said.contains("whole"), "{said}{errors}");
     }
 
-    /// A server with these variables too.
+    /// Starts a server with these variables as well.
     pub fn serve(&self, variables: &[(&str, &str)]) -> Process {
         let own = self.variables.iter().map(|(name, value)| (*name, value.as_str()));
         let all: Vec<(&str, &str)> = own.chain(variables.iter().copied()).collect();
         if self.variables.is_empty() {
             return Process::serve_keeping(&self.folder.0, &[], &all);
         }
-        // Nothing that it has on its disk is known to another.
+        // Each server has its own disk, unknown to the others.
         let n = self.n_servers.fetch_add(1, Relaxed);
         Process::serve_keeping(&self.folder.0.join(n.to_string()), &[], &all)
     }

@@ -1,4 +1,4 @@
-//! Recordings of a test's server: kept when the test fails, for `palpate replay`.
+//! Recordings of a test's server: kept if the test fails, for `palpate replay`.
 
 use std::{
     fs,
@@ -26,7 +26,7 @@ impl Drop for KeptRecordings {
         if std::thread::panicking() {
             eprintln!("what the server was told and answered is in {}", self.0.display());
         } else {
-            // An error: it is gone already.
+            // An error means that the folder is gone already.
             let _ = fs::remove_dir_all(&self.0);
         }
     }

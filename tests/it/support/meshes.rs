@@ -3,7 +3,7 @@
 use palpate::geometry::MeshData;
 use palpate::proto::{MeshChunk, MeshHeader, RawMeshSize, mesh_header::Source};
 
-/// Flat arrays, as the wire has them.
+/// A mesh in flat arrays, as on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mesh {
     pub positions: Vec<f32>,
@@ -24,7 +24,7 @@ pub fn octahedron(radius: f32) -> Mesh {
     Mesh { positions, triangles }
 }
 
-/// A generated shape as the wire has it.
+/// Converts a generated shape to flat arrays.
 pub fn wire(data: &MeshData) -> Mesh {
     Mesh {
         positions: data.positions.iter().flat_map(|p| p.to_array()).collect(),
@@ -33,7 +33,7 @@ pub fn wire(data: &MeshData) -> Mesh {
 }
 
 impl Mesh {
-    /// What a header declares of it.
+    /// Header that declares the mesh's sizes.
     pub fn header(&self) -> MeshHeader {
         let (vertices, triangles) =
             (self.positions.len() as u32 / 3, self.triangles.len() as u32 / 3);
@@ -41,7 +41,7 @@ impl Mesh {
         MeshHeader { source, ..Default::default() }
     }
 
-    /// All of it in one piece.
+    /// The whole mesh in one chunk.
     pub fn chunk(&self) -> MeshChunk {
         MeshChunk {
             positions: self.positions.clone(),
@@ -50,7 +50,7 @@ impl Mesh {
         }
     }
 
-    /// As an OBJ file.
+    /// The mesh as an OBJ file.
     pub fn obj(&self) -> Vec<u8> {
         let vertices = self.positions.chunks(3).map(|p| format!("v {} {} {}\n", p[0], p[1], p[2]));
         let faces =

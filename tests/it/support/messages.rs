@@ -33,12 +33,12 @@ pub fn tissue_piece(chunk: MeshChunk) -> AddTissueRequest {
     AddTissueRequest { message: Some(add_tissue_request::Message::Chunk(chunk)) }
 }
 
-/// A whole upload.
+/// A whole upload of a tissue to [`SCENE`].
 pub fn tissue_upload(name: &str, mesh: &Mesh) -> Vec<AddTissueRequest> {
     vec![tissue_head(tissue_header(name, mesh)), tissue_piece(mesh.chunk())]
 }
 
-/// The same in pieces of which each fits into a message, into any scene.
+/// As [`tissue_upload`], to any scene, in chunks that each fit into a message.
 pub fn large_tissue(scene: &str, name: &str, mesh: &Mesh) -> Vec<AddTissueRequest> {
     let header = AddTissueHeader { scene_id: scene.to_owned(), ..tissue_header(name, mesh) };
     let positions = mesh.positions.chunks(60_000).map(<[f32]>::to_vec);
@@ -49,7 +49,7 @@ pub fn large_tissue(scene: &str, name: &str, mesh: &Mesh) -> Vec<AddTissueReques
     std::iter::once(tissue_head(header)).chain(pieces).collect()
 }
 
-/// A vertex and a kilobyte more, so that many make a journal that is long.
+/// A cut that adds a vertex and one kilobyte more, so that many make a long journal.
 pub fn long_cut() -> EditTopologyRequest {
     EditTopologyRequest {
         scene_id: SCENE.to_owned(),
@@ -59,7 +59,7 @@ pub fn long_cut() -> EditTopologyRequest {
     }
 }
 
-/// A tool of one link, `shaft`, with a probe, `tip`, at +x.
+/// A tool of one link, `shaft`, with a probe, `tip`, at -x.
 pub fn tool_header(name: &str, mesh: &Mesh) -> AddToolHeader {
     let name_of_link = "shaft".to_owned();
     let link = LinkHeader { name: name_of_link, mesh: Some(mesh.header()), ..Default::default() };
@@ -94,7 +94,7 @@ pub fn dense(sequence: u64, positions_m: &[f32]) -> DeformRequest {
     deform(sequence, Positions::Dense(DensePositions { positions_m: positions_m.to_vec() }))
 }
 
-/// The same, and its revision is held.
+/// The request, with its revision held.
 pub fn holding(request: DeformRequest) -> DeformRequest {
     DeformRequest { hold: true, ..request }
 }

@@ -1,4 +1,4 @@
-//! A haptic client that sends a tick each millisecond and notes when it was answered.
+//! A haptic client that sends a tick each millisecond and records when it was answered.
 
 use std::{
     fmt,
@@ -34,9 +34,9 @@ pub struct Paced {
 struct Shared {
     stop: AtomicBool,
     sent: AtomicU64,
-    /// The newest tick that was answered or coalesced.
+    /// Newest tick that was answered or coalesced.
     answered: AtomicU64,
-    /// From sending to the answer, of ticks with an answer of their own.
+    /// Times from sending to the answer, of ticks with an answer of their own.
     times: Mutex<Vec<Duration>>,
     ended: Mutex<Option<Status>>,
 }
@@ -83,7 +83,7 @@ impl Paced {
         Paced { shared, tasks: [sender, taker] }
     }
 
-    /// Waits until a tick that is sent from now on was answered; how long that took.
+    /// Waits until a tick that is sent from now on was answered; returns the time that it took.
     pub async fn fresh(&self) -> Duration {
         let asked = Instant::now();
         let from = self.shared.sent.load(Relaxed) + 1;
@@ -94,7 +94,7 @@ impl Paced {
         asked.elapsed()
     }
 
-    /// Ends it well.
+    /// Ends the loop in order.
     pub async fn stop(self) {
         self.shared.stop.store(true, Relaxed);
         for task in self.tasks {
@@ -106,7 +106,7 @@ impl Paced {
         !self.tasks[1].is_finished()
     }
 
-    /// Waits for the server to end it.
+    /// Waits until the server ends the loop; returns its status.
     pub async fn ended(self) -> Status {
         let [sender, taker] = self.tasks;
         taker.await.expect("no panic");
@@ -115,7 +115,7 @@ impl Paced {
         status.expect("it was told")
     }
 
-    /// Times since the last call, from sending to the answer: 50 %, 99 % and all are within these.
+    /// Returns the times from sending to the answer since the last call: upper bounds for 50 %, 99 % and all.
     pub fn times(&self) -> Times {
         let mut times = std::mem::take(&mut *self.shared.times.lock());
         times.sort();
@@ -138,7 +138,7 @@ impl fmt::Display for Times {
     }
 }
 
-/// What a client saw.
+/// Response times of a client.
 pub struct Times {
     pub answered: usize,
     pub p50_us: f64,

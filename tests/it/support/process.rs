@@ -1,4 +1,4 @@
-//! The binary as a process of its own.
+//! The binary as a separate process.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -9,16 +9,16 @@ use std::{
 
 use super::program::under_test;
 
-/// A server or a client, killed when a test fails before it ended.
+/// A server or client process, killed if a test fails before the process ends.
 pub struct Process(Child);
 
 impl Process {
-    /// `palpate serve --listen ADDR` and more arguments.
+    /// Starts `palpate serve --listen ADDR` with more arguments.
     pub fn serve(listen: &str, more: &[&str]) -> Process {
         Process::serve_with(listen, more, &[])
     }
 
-    /// The same with variables.
+    /// As [`Process::serve`], with environment variables.
     pub fn serve_with(listen: &str, more: &[&str], variables: &[(&str, &str)]) -> Process {
         let mut command = Command::new(under_test());
         command.args(["serve", "--listen", listen]).args(more).env("RUST_LOG", "off");
@@ -29,7 +29,7 @@ impl Process {
         Process::spawn(command)
     }
 
-    /// A server on a free port with its data in `folder`, as a command's arguments say: `exec \"$0\" \"$@\"` starts it.
+    /// Starts a server on a free port with its data in `folder`, through a command whose `exec "$0" "$@"` starts it.
     pub fn serve_through(command: &[&str], folder: &Path) -> Process {
         let mut through = Command::new(command[0]);
         through.args(&command[1..]).arg(under_test());
@@ -39,8 +39,8 @@ impl Process {
         Process::spawn(through)
     }
 
-    /// A server that keeps its scenes in `folder`, with variables, as a command's arguments say; on a free port, unless they
-    /// say where.
+    /// Starts a server that keeps its scenes in `folder`, with variables, through a command if one is given; on a free
+    /// port, unless the variables name an address.
     pub fn serve_keeping(folder: &Path, through: &[&str], variables: &[(&str, &str)]) -> Process {
         let mut command = match through {
             [] => Command::new(under_test()),
@@ -56,7 +56,7 @@ impl Process {
         Process::spawn(command)
     }
 
-    /// The server of any build, on a free port, with variables.
+    /// Starts the server of any build, on a free port, with variables.
     pub fn serve_of(program: &Path, variables: &[(&str, &str)]) -> Process {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0"]).env("RUST_LOG", "off");
@@ -64,7 +64,7 @@ impl Process {
         Process::spawn(command)
     }
 
-    /// `palpate load` and its arguments.
+    /// Starts `palpate load` with its arguments.
     pub fn load(args: &[&str]) -> Process {
         let mut command = Command::new(under_test());
         command.arg("load").args(args);
@@ -73,7 +73,7 @@ impl Process {
 
     fn spawn(mut command: Command) -> Process {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        // So that Ctrl-Break reaches it and not the tests.
+        // Ctrl-Break must reach the child and not the tests.
         #[cfg(windows)]
         palpate::os::child::set_apart(&mut command);
         Process(command.spawn().expect("it is installed"))
@@ -83,7 +83,7 @@ impl Process {
         self.0.id()
     }
 
-    /// What it says first.
+    /// Returns the first line of the output.
     pub fn first_line(&mut self) -> String {
         let mut line = String::new();
         let stdout = self.0.stdout.as_mut().expect("piped");
@@ -91,7 +91,7 @@ impl Process {
         line
     }
 
-    /// Where it listens, as its first line says.
+    /// Returns the address in the first line, on which the server listens.
     pub fn address(&mut self) -> SocketAddr {
         let line = self.first_line();
         let address = line.strip_prefix("listening on ").and_then(|a| a.strip_suffix('\n'));
@@ -99,7 +99,7 @@ impl Process {
         address.parse().expect("an address")
     }
 
-    /// What it says of an error, to its end.
+    /// Returns the error output, to its end.
     pub fn errors(&mut self) -> String {
         let mut message = String::new();
         let stderr = self.0.stderr.as_mut().expect("piped");
@@ -111,7 +111,7 @@ impl Process {
         signal(&self.0, name);
     }
 
-    /// Waits for its end.
+    /// Waits for the process to end.
     pub fn end(mut self) -> ExitStatus {
         self.0.wait().expect("it ends")
     }
@@ -119,7 +119,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // An error: it has ended.
+        // An error means that the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -131,7 +131,7 @@ pub fn signal(to: &Child, name: &str) {
     assert!(status.expect("kill").success());
 }
 
-/// Windows has one that can be sent, to a child that was set apart, and stands for TERM and INT.
+/// Windows has one signal that can be sent, to a child that was set apart; it stands for TERM and INT.
 #[cfg(windows)]
 pub fn signal(to: &Child, name: &str) {
     match name {

@@ -2,13 +2,13 @@
 
 use std::{env, path::PathBuf, process::Command};
 
-/// The program that was built with the tests, or the one that `PALPATE_SERVER_BIN` names.
+/// Path of the program that was built with the tests, or of the one that `PALPATE_SERVER_BIN` names.
 pub fn under_test() -> PathBuf {
     let other = env::var_os("PALPATE_SERVER_BIN");
     other.map_or_else(|| env!("CARGO_BIN_EXE_palpate").into(), PathBuf::from)
 }
 
-/// Whether the program under test was built with this feature. When it was not, prints that the test is skipped.
+/// Returns true if the program under test was built with this feature; otherwise prints that the test is skipped.
 pub fn has_feature(name: &str) -> bool {
     let done = Command::new(under_test()).arg("--version").output().expect("it was built");
     let version = String::from_utf8(done.stdout).expect("UTF-8");

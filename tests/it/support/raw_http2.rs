@@ -1,4 +1,4 @@
-//! HTTP/2 by hand, for what no client library would do.
+//! Handwritten HTTP/2, for requests that no client library would send.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ const GET: u8 = 0x82;
 const POST: u8 = 0x83;
 const ACK: u8 = 1;
 
-/// The setting of RFC 9113 for the bytes that a stream may send before more are asked for.
+/// Setting of RFC 9113 for the bytes that a stream may send before the receiver asks for more.
 const INITIAL_WINDOW_SIZE: [u8; 2] = [0, 4];
 
 /// A connection after preface and settings.
@@ -32,7 +32,7 @@ impl RawHttp2 {
         RawHttp2::with_settings(address, &[]).await
     }
 
-    /// A client that takes no byte of any answer, and all else.
+    /// A client that accepts no byte of any answer, but everything else.
     pub async fn that_reads_nothing(address: SocketAddr) -> RawHttp2 {
         let window = [&INITIAL_WINDOW_SIZE[..], &[0; 4]].concat();
         RawHttp2::with_settings(address, &window).await
@@ -47,13 +47,13 @@ impl RawHttp2 {
         raw
     }
 
-    /// Takes all that comes and answers nothing, until the server closes.
+    /// Reads everything and answers nothing, until the server closes.
     pub async fn silent_until_closed(&mut self) {
         let mut said = vec![0; 4 << 10];
         while matches!(self.0.read(&mut said).await, Ok(n) if n > 0) {}
     }
 
-    /// Answers pings and takes all that comes, until the server closes.
+    /// Answers pings and reads everything, until the server closes.
     pub async fn until_closed(&mut self) {
         let (mut head, mut payload) = ([0; 9], Vec::new());
         while self.0.read_exact(&mut head).await.is_ok() {
@@ -73,7 +73,8 @@ impl RawHttp2 {
         }
     }
 
-    /// Whether the server still takes bytes; takes what it says meanwhile, so that it never waits for us.
+    /// Sends bytes; returns true while the server accepts them. Reads the server's output meanwhile, so that it never
+    /// waits for this client.
     pub async fn send(&mut self, bytes: &[u8]) -> bool {
         let (mut read, mut write) = self.0.split();
         let mut said = vec![0; 64 << 10];
@@ -93,7 +94,7 @@ impl RawHttp2 {
     }
 }
 
-/// One frame.
+/// Builds one frame.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     frame.extend([kind, flags]);
@@ -116,17 +117,17 @@ pub fn call(stream: u32, method: &str, secret: Option<&str>, message: &[u8]) -> 
         .concat()
 }
 
-/// Those of a Track call.
+/// Headers of a Track call.
 pub fn track_headers() -> Vec<u8> {
     headers("/palpate.v1.HapticService/Track", None)
 }
 
-/// The head of a request whose body does not come.
+/// Head of a request whose body does not follow.
 pub fn head(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, stream, &headers(path, None))
 }
 
-/// A whole GET.
+/// A whole GET request.
 pub fn get_page(stream: u32, path: &str) -> Vec<u8> {
     let mut headers = headers(path, None);
     headers[0] = GET;

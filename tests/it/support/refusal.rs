@@ -1,9 +1,9 @@
-//! A refusal in the words that tests compare.
+//! Refusals in the form that tests compare.
 
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-/// Code and what it is about: the field, `tissue 7`, the limit or the condition in the details.
+/// Returns code and subject: the field, `tissue 7`, the limit or the condition in the details.
 pub fn refusal(status: &Status) -> (Code, String) {
     let details = status.get_error_details();
     let about = if let Some(bad) = details.bad_request() {
@@ -20,7 +20,7 @@ pub fn refusal(status: &Status) -> (Code, String) {
     (status.code(), about)
 }
 
-/// Checks code and subject, with the message at hand when they differ.
+/// Checks code and subject, and prints the message if they differ.
 pub fn assert_refused<T: std::fmt::Debug>(
     outcome: Result<T, Status>,
     code: Code,

@@ -1,4 +1,4 @@
-//! A network that a test can cut: what comes to one port goes to a server, until it does not.
+//! A network that a test can cut: forwards a port to a server until the test cuts it.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -9,7 +9,7 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// A port that leads to a server.
+/// A port that forwards to a server.
 pub struct Relay {
     pub address: SocketAddr,
     to: Arc<Mutex<Option<SocketAddr>>>,
@@ -26,7 +26,7 @@ impl Relay {
         let (target, all) = (Arc::clone(&to), Arc::clone(&connections));
         let listens = tokio::spawn(async move {
             while let Ok((mut near, _)) = listener.accept().await {
-                // While it leads nowhere a connection is closed as soon as it is made.
+                // Without a server, a connection is closed as soon as it is made.
                 let Some(server) = *target.lock() else { continue };
                 all.lock().spawn(async move {
                     let Ok(mut far) = TcpStream::connect(server).await else { return };

@@ -1,4 +1,4 @@
-//! A server of its own for each test, and clients of it.
+//! A separate server for each test, and its clients.
 
 use std::{
     future::pending,
@@ -26,7 +26,7 @@ use super::{
     messages::{SCENE, tissue_upload, tool_head, tool_header, tool_piece},
 };
 
-/// A served port and clients of it; it ends with the test's runtime.
+/// A served port and its clients; the server ends with the test's runtime.
 #[derive(Clone)]
 pub struct TestServer {
     pub address: SocketAddr,
@@ -35,14 +35,14 @@ pub struct TestServer {
     pub haptics: HapticServiceClient<Channel>,
 }
 
-/// All that a client can see of a scene.
+/// Everything that a client can see of a scene.
 #[derive(Debug, PartialEq)]
 pub struct Seen {
     pub scene: Scene,
     pub surfaces: Vec<Vec<ExportTissueResponse>>,
 }
 
-/// A haptic loop that a test feeds by hand.
+/// A haptic loop whose messages a test sends one by one.
 pub struct HandFed {
     pub requests: mpsc::Sender<TrackRequest>,
     pub answers: Streaming<TrackResponse>,
@@ -61,31 +61,31 @@ pub fn link() -> Mesh {
     octahedron(0.01)
 }
 
-/// The default settings, with a folder for built fields that all tests share: the same tool is built once.
+/// The default settings, with a folder for built fields that all tests share: each tool is built once.
 pub fn with_kept_fields() -> Config {
     let store = StoreSettings { scenes: false, ..StoreSettings::default() };
     let data_dir = Some(env!("CARGO_TARGET_TMPDIR").into());
     Config { data_dir, store, ..Config::default() }
 }
 
-/// A loopback port that nobody listens on now.
+/// Returns a loopback port on which nothing listens now.
 pub fn free_address() -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("bound")
 }
 
 impl TestServer {
-    /// No scenes.
+    /// Starts a server without scenes.
     pub async fn empty(limits: Limits) -> TestServer {
         TestServer::configured(Config { limits, ..Config::default() }).await
     }
 
-    /// No scenes, and other settings than the defaults.
+    /// Starts a server without scenes, with other settings than the defaults.
     pub async fn configured(config: Config) -> TestServer {
         TestServer::connect(TestServer::lazily(config).await.address).await
     }
 
-    /// The same, with clients that have not tried to connect.
+    /// As [`TestServer::configured`], with clients that have not tried to connect.
     pub async fn lazily(config: Config) -> TestServer {
         // A machine that stops a tick for 5 ms must not change its answer, unless a test is about that.
         let is_default = config.ticks == TickSettings::default();
@@ -99,34 +99,34 @@ impl TestServer {
         TestServer::over(address, endpoint.connect_lazy())
     }
 
-    /// Clients of a server that runs already.
+    /// Connects clients to a running server.
     pub async fn connect(address: SocketAddr) -> TestServer {
         let endpoint = Channel::from_shared(format!("http://{address}")).expect("an address");
         TestServer::over(address, endpoint.connect().await.expect("it listens"))
     }
 
-    /// Clients over a connection.
+    /// Clients over an existing connection.
     pub fn over(address: SocketAddr, channel: Channel) -> TestServer {
         let scenes = SceneServiceClient::new(channel.clone());
         let haptics = HapticServiceClient::new(channel.clone());
         TestServer { address, channel, scenes, haptics }
     }
 
-    /// [`SCENE`] with nothing in it.
+    /// Starts a server with an empty [`SCENE`].
     pub async fn with_scene() -> TestServer {
         let mut server = TestServer::empty(Limits::default()).await;
         server.create(SCENE).await.expect("a new scene");
         server
     }
 
-    /// [`SCENE`] with tissue 1, [`tissue`], and tool 1, [`link`].
+    /// Starts a server with [`SCENE`], tissue 1, [`tissue`], and tool 1, [`link`].
     pub async fn furnished() -> TestServer {
         let mut server = TestServer::with_scene().await;
         server.furnish().await;
         server
     }
 
-    /// Tissue 1 and tool 1, into a [`SCENE`] that is there.
+    /// Adds tissue 1 and tool 1 to the existing [`SCENE`].
     pub async fn furnish(&mut self) {
         self.add_tissue(tissue_upload("liver", &tissue())).await.expect("tissue 1");
         let tool = vec![tool_head(tool_header("probe", &link())), tool_piece(link().chunk())];
@@ -153,7 +153,7 @@ impl TestServer {
         Ok(self.scenes.add_tool(tokio_stream::iter(requests)).await?.into_inner())
     }
 
-    /// Sends all and takes all answers, the refusal that ended the stream included.
+    /// Sends all requests and returns all answers, including the refusal that ended the stream.
     pub async fn deform(
         &mut self,
         requests: Vec<DeformRequest>,
@@ -164,7 +164,7 @@ impl TestServer {
         }
     }
 
-    /// Sends all and takes all answers, the refusal that ended the stream included.
+    /// Sends all requests and returns all answers, including the refusal that ended the stream.
     pub async fn track(
         &mut self,
         requests: Vec<TrackRequest>,
@@ -175,7 +175,7 @@ impl TestServer {
         }
     }
 
-    /// A loop whose first message was sent.
+    /// Starts a loop and sends its first message.
     pub async fn hand_fed(&mut self, first: TrackRequest) -> HandFed {
         let (requests, sent) = mpsc::channel(64);
         requests.send(first).await.expect("room");
@@ -188,7 +188,7 @@ impl TestServer {
         self.scenes.export_tissue(request).await?.into_inner().collect().await
     }
 
-    /// Waits until [`SCENE`] is this server's: until a lease is over that another had.
+    /// Waits until this server owns [`SCENE`]: until another server's lease is over.
     pub async fn awaited(&mut self) {
         let until = Instant::now() + TAKEN_MAX;
         loop {
@@ -199,7 +199,7 @@ impl TestServer {
         }
     }
 
-    /// [`SCENE`] as it is now.
+    /// Returns [`SCENE`] as it is now.
     pub async fn seen(&mut self) -> Seen {
         let request = GetSceneRequest { scene_id: SCENE.to_owned() };
         let answer = self.scenes.get_scene(request).await.expect("the scene is there");
@@ -215,7 +215,7 @@ impl TestServer {
 impl HandFed {
     /// Sends one message and waits for its answer.
     pub async fn ask(&mut self, request: TrackRequest) -> Result<TrackResponse, Status> {
-        // An error: the stream has ended, and its status says why.
+        // An error means that the stream has ended; its status gives the reason.
         let _ = self.requests.send(request).await;
         Ok(self.answers.message().await?.expect("each message is answered"))
     }

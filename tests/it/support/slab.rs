@@ -1,4 +1,4 @@
-//! What a hand presses through the Rust client.
+//! A scene that a hand presses on through the Rust client.
 
 use glam::DVec3;
 use palpate::{
@@ -6,7 +6,7 @@ use palpate::{
     oracle::shapes,
 };
 
-/// A new scene with a slab whose top is at 0, and a ball of 1 cm.
+/// Creates a scene with a slab whose top is at 0, and a ball of 1 cm.
 pub async fn slab_and_ball(server: &ServerAddress, scene: &str) -> Client {
     let mut client = Client::connect(server).await.expect("it listens");
     client.create_scene(scene).await.expect("a scene");

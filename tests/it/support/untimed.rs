@@ -1,4 +1,4 @@
-//! A client that sends a deadline and waits for whatever the server makes of it.
+//! A client that sends a deadline and waits for the server's decision.
 
 use std::net::SocketAddr;
 
@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use tonic::body::Body;
 use tower::{service_fn, util::BoxService};
 
-/// The scene service, by a connection of its own.
-// tonic's own channel ends a call by its own clock as well, and then nobody learns what the server would have said.
+/// The scene service, over a separate connection.
+// tonic's own channel also ends a call by its own clock, which would hide the server's answer.
 pub async fn untimed(
     address: SocketAddr,
 ) -> SceneServiceClient<BoxService<Request<Body>, Response<Incoming>, hyper::Error>> {

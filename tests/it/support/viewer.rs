@@ -1,4 +1,4 @@
-//! A viewer's side of the live view: it keeps arrays as the contract says, and knows nothing of how they are made.
+//! A viewer of the live view: it maintains arrays by the contract, independent of how the server makes them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,14 +14,14 @@ use tonic::{Status, Streaming};
 
 use super::{keys::by, messages::SCENE, server::TestServer};
 
-/// Longer than a frame by far.
+/// Much longer than a frame.
 const SOON: Duration = Duration::from_secs(20);
 
-/// What a viewer has drawn.
+/// State that a viewer has drawn.
 pub struct Viewer {
     frames: Streaming<WatchResponse>,
     pub tissues: BTreeMap<u32, Drawn>,
-    /// By tool and link.
+    /// Links by tool and link number.
     pub links: BTreeMap<(u32, u32), Drawn>,
     /// Frames so far, and bytes of their messages.
     pub n_frames: u64,
@@ -35,7 +35,7 @@ pub struct Drawn {
     pub corners: Vec<[u32; 3]>,
     pub geometry_revision: u64,
     pub topology_revision: u64,
-    /// Positions that came with the last frame that had any.
+    /// Number of positions in the last frame that had any.
     pub n_moved: usize,
 }
 
@@ -59,7 +59,7 @@ impl Viewer {
         Ok(Viewer { frames, tissues, links, n_frames: 0, n_bytes: 0 })
     }
 
-    /// The last message of the next frame.
+    /// Reads the next frame; returns its last message.
     pub async fn frame(&mut self) -> Result<WatchResponse, Status> {
         loop {
             let message = timeout(SOON, self.frames.message()).await.expect("a frame soon");
@@ -86,7 +86,7 @@ impl Viewer {
         }
     }
 
-    /// Frames until one is as wanted.
+    /// Reads frames until one is as wanted.
     pub async fn until(
         &mut self,
         is_wanted: impl Fn(&Viewer, &WatchResponse) -> bool,

@@ -1,4 +1,4 @@
-//! Sweeps that take longer than a tick has: nothing is dropped, by brute force over the whole motion.
+//! Sweeps that take longer than one tick: nothing is dropped, by brute force over the whole motion.
 
 use std::collections::BTreeSet;
 
@@ -25,8 +25,8 @@ fn options() -> TickOptions {
     TickOptions { contact_margin_m: 1e-4, max_contacts: 1_024, ..TickOptions::default() }
 }
 
-/// Which tissue triangles the link crosses at some instant, on its way and the tissue's: `states` are the positions of
-/// the tissue one after the other, each as long as the others.
+/// Returns the tissue triangles that the link crosses at some instant while link and tissue move: `states` are
+/// successive positions of the tissue, each lasting as long as the others.
 fn crossed(
     link: &MeshData,
     tissue: &MeshData,
@@ -58,18 +58,18 @@ fn crossed(
     crossed
 }
 
-/// What the answers of a motion said.
+/// Contacts that the answers of a motion reported.
 #[derive(Default)]
 struct Told {
     met: BTreeSet<u32>,
     n_ticks: usize,
-    /// Contacts that were only counted, because an answer gives no more than were asked for.
+    /// Contacts that were only counted, because an answer returns no more than were requested.
     n_counted: usize,
 }
 
 impl Told {
     fn take(&mut self, answer: &TickAnswer) {
-        // What is touched when the sweep comes to it was told by the answer that found it so.
+        // A triangle already touched when the sweep reaches it was reported by the answer that found it touched.
         let is_met = |c: &&Contact| c.toi.is_some() || c.signed_distance_m <= 0.0;
         let met = answer.links[0].contacts.iter().filter(is_met);
         self.met.extend(met.map(|c| c.on_tissue.triangle.0));
@@ -110,7 +110,7 @@ fn a_leap_through_fine_tissue_is_told_in_many_ticks() {
         }
         let missed: Vec<&u32> = truth.difference(&told.met).collect();
         let n_missed = missed.len();
-        // A tick that meets more than it may give counts the others, and no later one tells them.
+        // A tick that meets more contacts than it may return counts the others, and no later tick reports them.
         let (n_counted, n) = (told.n_counted, truth.len());
         assert!(n_missed <= n_counted, "{readings}: {n_missed} of {n} missed, {n_counted} counted");
         assert!(readings > 200 || n_counted == 0, "{n_counted} are counted only");
@@ -126,7 +126,7 @@ fn a_leap_through_fine_tissue_is_told_in_many_ticks() {
     }
 }
 
-/// Bursts of deformations while the tool moves, more than are remembered, and others while the sweep goes on.
+/// Bursts of deformations while the tool moves, more than are remembered, and others while the sweep continues.
 #[test]
 fn bursts_of_deformations_drop_nothing() {
     let seed = Seed::or(733);
@@ -174,7 +174,7 @@ fn bursts_of_deformations_drop_nothing() {
     assert!(n_met >= scaled(40) / 2 && n_ticks > n_motions, "{n_met} met, {n_ticks} ticks");
 }
 
-/// A tool that goes on moving while its sweep is behind: what it met on the way is told once it rests.
+/// A tool moves on while its sweep is behind: contacts on the way are reported once it rests.
 #[test]
 fn a_sweep_that_is_behind_follows_the_whole_way() {
     let tissue = shapes::sheet(40, 40, 5e-4);
@@ -182,7 +182,7 @@ fn a_sweep_that_is_behind_follows_the_whole_way() {
     let mut bench = Bench::new(tissue.clone(), link.clone(), options());
     let way = |i: usize| {
         let s = i as f64 / 200.0;
-        // Through the sheet and back, again and again, on the way across it.
+        // Through the sheet and back, again and again, while crossing it.
         to(0.002 + 0.016 * s, 0.01, 0.006 * (40.0 * s).cos())
     };
     let rest = positions(&bench);
@@ -190,7 +190,7 @@ fn a_sweep_that_is_behind_follows_the_whole_way() {
     let (mut truth, mut told) = (BTreeSet::new(), Told::default());
     for i in 1..=200 {
         let states = std::slice::from_ref(&rest);
-        // Few instants a leg are enough, for legs are short.
+        // Few instants per leg are enough, because legs are short.
         truth.append(&mut crossed(&link, &tissue, [&way(i - 1), &way(i)], states));
         told.take(&bench.tick_of(60, way(i)));
     }
@@ -212,7 +212,7 @@ fn positions(bench: &Bench) -> Vec<Vec3> {
     bench.tissue.current().surface.mesh().positions().to_vec()
 }
 
-/// Some vertices about a place go somewhere, by up to 4 mm.
+/// Moves some vertices about a point by up to 4 mm.
 fn push(bench: &mut Bench, random: &mut Random) {
     let mut positions = positions(bench);
     let (at, by) =
@@ -223,7 +223,7 @@ fn push(bench: &mut Bench, random: &mut Random) {
     bench.tissue.deform(Deformation::Dense(positions), 0).expect("a good deformation");
 }
 
-/// What is in contact at a pose, told by a tick in time.
+/// Returns the triangles in contact at a pose, from a tick in time.
 fn touched_now(bench: &mut Bench, pose: Pose) -> BTreeSet<u32> {
     let of = |t: TriangleId| t.0;
     bench.tick(pose).0.contacts.iter().map(|c| of(c.on_tissue.triangle)).collect()

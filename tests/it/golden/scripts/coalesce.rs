@@ -1,4 +1,4 @@
-//! Bursts of ticks in `LATEST`: one answer each, whose sweep goes through the swallowed poses.
+//! Bursts of ticks in `LATEST`: one answer each, whose sweep goes through the coalesced poses.
 //!
 //! A burst comes in one frame, so that the server has read all of it before it computes.
 

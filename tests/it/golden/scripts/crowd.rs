@@ -78,7 +78,7 @@ pub async fn play(c: &mut Conversation<'_>) {
     assert!(refused.refusal.is_some());
 }
 
-/// Tissues 1 and 2 pass through each other.
+/// Makes tissues 1 and 2 pass through each other.
 async fn meet(c: &mut Conversation<'_>) {
     let surface = c.surface(2).await;
     let from = c.deform(2, sparse(&[]), true).await.expect("held").geometry_revision;

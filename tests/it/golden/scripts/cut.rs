@@ -1,4 +1,4 @@
-//! Cuts beside the tip between ticks: triangles split, holes opened, a slit along the path, and dents after them.
+//! Cuts near the tip between ticks: triangles split, holes opened, a slit along the path, and dents after them.
 
 use glam::DVec3;
 use palpate::proto::{EditTopologyRequest, ReportOptions, TrackMode};
@@ -56,7 +56,7 @@ async fn split(c: &mut Conversation<'_>, surface: &mut Surface, site: &Site, n: 
     edit(c, surface, removed, positions, added, parents).await;
 }
 
-/// Takes the nearest triangles away, so that the surface is open there.
+/// Removes the nearest triangles, so that the surface is open there.
 async fn open(c: &mut Conversation<'_>, surface: &mut Surface, site: &Site, n: usize) {
     let removed = surface.nearest_triangles(site.surface, n);
     edit(c, surface, removed, Vec::new(), Vec::new(), Vec::new()).await;
@@ -80,7 +80,7 @@ async fn edit(
         added_triangle_parents: parents,
     };
     let answer = c.edit(request).await.expect("a good cut");
-    // As the server has them: in single precision.
+    // Positions as the server has them: in single precision.
     surface.positions.extend(positions.iter().map(|p| p.as_vec3().as_dvec3()));
     surface.triangles.retain(|t, _| !removed.contains(t));
     surface.triangles.extend((answer.first_triangle..).zip(added));

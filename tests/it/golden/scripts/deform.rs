@@ -22,18 +22,18 @@ pub async fn play(c: &mut Conversation<'_>) {
     let mut track = c.track(start(TrackMode::Every, report)).await;
     for i in 1..=TICKS {
         let t = i as f64 / TICKS as f64;
-        // On the surface at rest while that moves.
+        // The site is on the surface at rest while the tissue moves.
         let site = path.pressed(t, 3.0, 0.02);
         match i % 6 {
             0 => {
-                // Of what was at rest, so that dents do not add up.
+                // Each sway starts from the surface at rest, so that dents do not add up.
                 surface.positions.clone_from(&rest);
                 surface.positions = surface.swayed(2.0 * wave(2.0 * t));
                 c.deform(1, dense(surface.positions.clone()), false).await.expect("a sway");
             }
             2 => dent(c, &mut surface, &site, 0.01).await,
             3 => {
-                // More than the sweep follows one by one.
+                // More deformations than the sweep follows one by one.
                 let n = if i % 12 == 3 { 2 } else { 6 };
                 for k in 0..n {
                     let back = if k % 2 == 0 { -0.008 } else { 0.006 };
@@ -48,7 +48,7 @@ pub async fn play(c: &mut Conversation<'_>) {
     c.surface(1).await;
 }
 
-/// `depth` in longest sides.
+/// Dents the tissue; `depth` in longest sides.
 async fn dent(c: &mut Conversation<'_>, surface: &mut Surface, site: &Site, depth: f64) {
     let length_m = surface.length_m();
     let moved = surface.dented(site.surface, 0.08 * length_m, site.outward * -depth * length_m);

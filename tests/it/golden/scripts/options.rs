@@ -1,4 +1,4 @@
-//! The same touch with other things asked for: what is left out, cut short or looked for farther away.
+//! A touch with various report options: results left out, cut short or searched for farther away.
 
 use palpate::proto::{ReportOptions, TrackMode};
 

@@ -1,4 +1,4 @@
-//! All triangles that cross, of tool and tissue and of the tool's links, with every contact and probe.
+//! All crossing triangles of tool and tissue and of the tool's links, with every contact and probe.
 
 use palpate::proto::{ReportOptions, TrackMode};
 

@@ -1,4 +1,4 @@
-//! The tool goes over the tissue slowly, pressing in and letting go; each tick is answered.
+//! The tool passes slowly over the tissue, pressing in and letting go; each tick is answered.
 
 use palpate::proto::{ReportOptions, TrackMode};
 

@@ -1,4 +1,4 @@
-//! Bad requests and their refusals, to the word.
+//! Bad requests and the exact words of their refusals.
 
 use palpate::proto::{
     CreateSceneRequest, DeformRequest, DetectSelfCollisionsRequest, EditTopologyRequest,

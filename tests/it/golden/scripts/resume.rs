@@ -1,4 +1,4 @@
-//! Sessions that go on: on a new stream beside the old one, and after the client's connection broke.
+//! Resumed sessions: on a new stream beside the old one, and after the client's connection broke.
 
 use palpate::proto::{ReportOptions, TrackMode, TrackStart};
 use tokio::runtime::Runtime;
@@ -42,7 +42,7 @@ pub async fn play(c: &mut Conversation<'_>) {
         c.deform(1, sparse(&moved), false).await.expect("while there is no tick");
         let mut beside = c.track(resuming(&token)).await;
         for i in TICKS..=2 * TICKS {
-            // The first is the last one again, which is refused.
+            // The first tick repeats the last one, and is refused.
             let tools = vec![site(i).pose(1, &c.stage.grip)];
             c.ask(&mut beside, vec![tick(i, tools)]).await.expect("an answer");
         }
@@ -60,7 +60,7 @@ pub async fn play(c: &mut Conversation<'_>) {
     }
 }
 
-/// Some ticks on a connection of its own, which breaks without a word.
+/// Sends some ticks on a connection of its own, which breaks without a word.
 async fn broken(
     c: &mut Conversation<'_>,
     start: TrackStart,
@@ -81,7 +81,7 @@ async fn broken(
         (answers, server, track)
     });
     let (answers, server, track) = answered.await.expect("no panic");
-    // Its tasks end where they are, so that the stream's end is never sent.
+    // The tasks end at once, so that the stream's end is never sent.
     doomed.shutdown_background();
     drop((server, track));
     for answer in answers {

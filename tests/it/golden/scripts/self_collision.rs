@@ -1,4 +1,4 @@
-//! A tissue that passes through itself between revisions that are held.
+//! A tissue that passes through itself between held revisions.
 
 use palpate::proto::{CollisionScope, DetectSelfCollisionsRequest, TissueInterval};
 

@@ -1,4 +1,4 @@
-//! Contacts: each that has to be there is, and each that is there is true.
+//! Contacts: each contact that has to exist is reported, and each that is reported is true.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use palpate::proto::{Contacts, FlagMask, LinkAnswer};
 
 use super::{Broken, Judge, Place, ROUNDING_M, Seen, Soup, has, link::Samples};
 
-/// Contacts of an answer that are looked at in full.
+/// Maximum number of contacts of an answer that are checked in full.
 const LOOKED_AT: usize = 12;
 
-/// One of the parallel arrays' entries.
+/// A contact, from one index of the parallel arrays.
 #[derive(Debug)]
 struct Contact {
     tissue: u32,
@@ -72,7 +72,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Every triangle of a tissue within the margin of the link, or in it, is among the contacts, and as deep as it is.
+    /// Checks that every triangle of a tissue within the margin of the link, or inside it, is a contact of its depth.
     fn judge_missing(
         &mut self,
         told: &LinkAnswer,
@@ -101,7 +101,8 @@ impl Judge<'_> {
             self.tally.contacts_due += 1;
             let truth = if depth > 0.0 { -depth } else { gap };
             let found = given.iter().find(|c| (c.tissue, c.triangle) == (tissue.id, *id));
-            // About an open end a search may break off, and says how deep what it did not find may be.
+            // A search may break off at an open end; the answer then reports how deep contacts that it did not find may
+            // be.
             let is_told = |most: f64| gap.is_infinite() && -truth <= most + ROUNDING_M;
             if found.is_none() && told.depth_max_m.is_some_and(is_told) {
                 continue;
@@ -128,7 +129,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A contact is where it is told to be.
+    /// Checks that a contact is where the answer says.
     fn judge_contact(
         &mut self,
         c: &Contact,
@@ -151,7 +152,7 @@ impl Judge<'_> {
         self.tally.hold(is_placed, Broken::Untrue, || {
             format!("{about}: contact {along}, {on_triangle}, {on_tool} off, normal {}", c.normal)
         });
-        // A stand-in is a vertex of the link, all others are points of the tissue.
+        // A stand-in is a vertex of the link; every other contact is a point of the tissue.
         let (p, other) =
             if c.is_stand_in { (c.on_tool, &*tissue.soup) } else { (c.on_tissue, link) };
         let place = Place::of(p, other);

@@ -1,18 +1,18 @@
-//! A link's distance: apart as far as brute force says, or as deep.
+//! Signed distance of a link: the separation or the depth that brute force finds.
 
 use glam::DVec3;
 use palpate::proto::{FlagMask, LinkAnswer, Vec3};
 
 use super::{Broken, Judge, Place, ROUNDING_M, Seen, Soup, has};
 
-/// Vertices of a link that are looked at, and triangles of a tissue about it.
+/// Number of vertices of a link that are sampled, and of triangles of a tissue around it.
 const SAMPLES: usize = 24;
 
-/// What the samples of a link and a tissue say.
+/// Depths found by samples of a link and a tissue.
 pub(super) struct Samples {
-    /// Of a vertex of the link in the tissue for certain, metres, 0 when none is.
+    /// Depth of a link vertex that is certainly in the tissue, metres; 0 if there is none.
     pub(super) vertex_depth: f64,
-    /// Of a point of the tissue in the link.
+    /// Depth of a point of the tissue in the link.
     tissue_depth: f64,
 }
 
@@ -55,7 +55,7 @@ impl Judge<'_> {
         self.judge_contacts(told, flags, seen, link, &samples, &about);
     }
 
-    /// Nothing is nearer or deeper than the bound of a link that was cut short.
+    /// Checks that nothing is nearer or deeper than the bound of a link that was cut short.
     fn judge_bounds(&mut self, told: &LinkAnswer, apart: f64, deepest: f64, about: &str) {
         self.tally.bounds += 1;
         let bound = told.lower_bound_m.unwrap_or(f64::INFINITY);
@@ -71,7 +71,7 @@ impl Judge<'_> {
         });
     }
 
-    /// As deep as the samples, or the answer says how deep at most.
+    /// Checks that the link is as deep as the samples, or that the answer bounds the depth.
     fn judge_depth(&mut self, told: &LinkAnswer, deepest: f64, about: &str) {
         if told.is_cut_short || deepest == 0.0 {
             return;
@@ -88,7 +88,8 @@ impl Judge<'_> {
         });
     }
 
-    /// The two points are on their triangles, as far from the other surface as told, and on the side that was told.
+    /// Checks that both points are on their triangles, as far from the other surface as reported, and on the reported
+    /// side.
     fn judge_ends(&mut self, told: &LinkAnswer, seen: &[Seen], link: &Soup, about: &str) {
         let Some(tissue) = seen.iter().find(|s| s.id == told.tissue_id) else {
             return self.tally.find(Broken::Untrue, format!("{about}: no tissue"));
@@ -151,7 +152,7 @@ impl Judge<'_> {
         triangle[corner]
     }
 
-    /// A corner, or a point of the triangle.
+    /// Returns a corner, or a random point of the triangle.
     pub(super) fn weighed(&mut self, a: DVec3, b: DVec3, c: DVec3) -> DVec3 {
         if self.random.below(3) == 0 {
             return a;

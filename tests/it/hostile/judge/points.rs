@@ -1,4 +1,4 @@
-//! Points: probes, and the answers of QueryDistances.
+//! Signed distances of points: probes, and answers of QueryDistances.
 
 use glam::DVec3;
 use palpate::{
@@ -8,7 +8,7 @@ use palpate::{
 
 use super::{Broken, Judge, Place, Posture, ROUNDING_M, Seen, Soup, has};
 
-/// Signed distance of a point to the nearest of some surfaces; the place of a point against each.
+/// Returns the signed distance of a point to the nearest of some surfaces, from its place against each.
 fn signed(places: &[(Place, bool)]) -> f64 {
     let signed = |(place, _): &(Place, bool)| {
         if place.is_inside() { -place.distance } else { place.distance }
@@ -16,7 +16,7 @@ fn signed(places: &[(Place, bool)]) -> f64 {
     places.iter().map(signed).fold(f64::INFINITY, f64::min)
 }
 
-/// Points against surfaces, each with the tissue's id (0 for a link), as they were told.
+/// Judges the reported distances of points to surfaces, each with the tissue's id (0 for a link).
 pub fn judge_query(
     judge: &mut Judge,
     points: &[DVec3],
@@ -60,7 +60,7 @@ pub fn judge_query(
     }
 }
 
-/// The closest point is on its triangle, and as far away as was told along the normal.
+/// Checks that the closest point is on its triangle, at the reported distance along the normal.
 fn judge_closest(
     judge: &mut Judge,
     p: DVec3,
@@ -78,7 +78,7 @@ fn judge_closest(
     let got = told.signed_distance_m[i];
     let along = (p - closest).distance(normal * got);
     let is_unit = (normal.length() - 1.0).abs() < 1e-6;
-    // Within rounding of the surface the normal is that of the feature.
+    // The normal of a point within rounding of the surface is that of the feature.
     let is_along = along <= 10.0 * ROUNDING_M || got.abs() <= 10.0 * ROUNDING_M;
     judge.tally.hold(off <= ROUNDING_M && is_along && is_unit, Broken::Untrue, || {
         format!("{}: closest {closest} is {off} off, {along} off the normal {normal}", judge.about)

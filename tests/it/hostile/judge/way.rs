@@ -1,4 +1,4 @@
-//! The way between two answers: what it crossed at some instant is told, and no later.
+//! Path between two answers: a triangle crossed at some instant is reported, and with no later time.
 
 use std::{collections::HashMap, collections::HashSet, sync::Arc};
 
@@ -8,33 +8,33 @@ use palpate::proto::{FlagMask, LinkAnswer, UnsweptReason};
 use super::{Broken, Judge, ROUNDING_M, Revision, Seen, Soup, Told, has};
 use crate::hostile::{instruments::Posture, soup::Extent};
 
-/// Instants of the way from a pose to the next that are looked at.
+/// Instants checked on the path from a pose to the next.
 const INSTANTS: usize = 12;
-/// A time is rounded to `f32`.
+/// Times are rounded to `f32`.
 const TIME_ROUNDING: f64 = 1e-6;
 
-/// Since the last answer whose way is known to be swept.
+/// Path since the last answer whose path is known to be swept.
 #[derive(Default)]
 pub struct Way {
-    /// From that answer's on; empty when there is nowhere to come from.
+    /// Postures from that answer on; empty if the path has no start.
     waypoints: Vec<Posture>,
-    /// The tissues as they were at its start.
+    /// Tissues at the start of the path.
     start: Vec<(Revision, Arc<Soup>)>,
-    /// Link, tissue and triangle of what was touched since, that start included.
+    /// Link, tissue and triangle of every contact touched since then, that start included.
     touched: HashSet<(u32, u32, u32)>,
-    /// Contacts that touched, by their ids, until they are told to have ended: an answer that was cut short does not
-    /// give all that it knows.
+    /// Contacts that touched, by id, until an answer reports their end: an answer that was cut short does not give all
+    /// that it knows.
     live: HashMap<u64, (u32, u32, u32)>,
-    /// Something was left out of an answer, or the way begins where a tool was put in a tick without an answer.
+    /// An answer left something out, or the path begins where a tool was teleported in a tick without an answer.
     is_broken: bool,
-    /// That answer was cut short: contacts may be there that it did not give.
+    /// The answer at the start was cut short: contacts may exist that it did not give.
     start_is_cut: bool,
 }
 
 impl Way {
-    /// A tick that will be answered, alone or coalesced.
+    /// Adds a tick that will be answered, alone or coalesced.
     pub fn pass(&mut self, waypoint: &Posture) {
-        // The way begins anew there, but how the tissues were then nobody tells.
+        // The path restarts here, but no answer reports the tissues at this time.
         if waypoint.teleport && self.waypoints.len() <= 1 {
             self.waypoints.clear();
             self.is_broken = true;
@@ -73,7 +73,7 @@ fn is_truncated(answer: &LinkAnswer) -> bool {
     answer.contacts.as_ref().is_some_and(|c| c.total as usize > c.triangle_ids.len())
 }
 
-/// How a tissue moved on the way.
+/// Motion of a tissue along the path.
 enum Motion {
     None,
     /// Straight, in one deformation, while the tool went from one pose to the next.
@@ -81,7 +81,7 @@ enum Motion {
 }
 
 impl Judge<'_> {
-    /// An answer at the end of the way; `way` then begins there, where it was swept.
+    /// Judges an answer at the end of the path; `way` then restarts there if the path was swept.
     pub fn judge_way(&mut self, told: &Told, seen: &[Seen], way: &mut Way) {
         let is_swept = has(told.flags, FlagMask::Swept);
         let is_put = way.waypoints.last().is_some_and(|w| w.teleport);
@@ -139,7 +139,8 @@ impl Judge<'_> {
         let was_there = |old: &[DVec3; 3], new: &[DVec3; 3]| {
             start.is_crossed_by(old) || puts.iter().any(|put| put.is_crossed_by(new))
         };
-        // What is crossed at both ends was owed by an answer that was cut short, and is by one more.
+        // A triangle crossed at both ends may be missing if both answers were cut short: the first owed it, the second
+        // still does.
         let is_owed = |old: &[DVec3; 3], new: &[DVec3; 3]| {
             let is_cut = way.start_is_cut && told.is_cut_short;
             is_cut && start.is_crossed_by(old) && end.is_crossed_by(new)
@@ -182,7 +183,7 @@ impl Judge<'_> {
                         let what = what("crossed and not told");
                         self.tally.find(Broken::Missed, what);
                     }
-                    // It was touched where the way begins, or the tool was put.
+                    // The triangle was touched at the start of the path, or where the tool was teleported to.
                     Some(toi) if *toi < 0.0 && was_there(old, new) => {}
                     Some(toi) if *toi < 0.0 || *toi > time + TIME_ROUNDING => {
                         let what = what(&format!("told at {toi}, crossed"));
