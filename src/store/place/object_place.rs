@@ -2,7 +2,7 @@
 //!
 //! The store must offer conditional puts (`If-None-Match: *`, Google's `x-goog-if-generation-match: 0`), and reads and
 //! lists that see every put that was answered before. Whole files are objects. An appended file is a row of objects
-//! ([`super::object_row`]): each is put only if absent, and readers take them in order. An object that is missing in
+//! (`object_row`): each is put only if absent, and readers take them in order. An object that is missing in
 //! the middle is found by the numbers of the records around it.
 
 use std::{io, sync::Arc};
