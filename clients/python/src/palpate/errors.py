@@ -192,8 +192,7 @@ def _details(error: grpc.RpcError) -> list[tuple[str, Any]] | None:
 
 
 def _owner(details: Iterable[tuple[str, Any]]) -> str:
-    """Returns the address of the scene's owner if the status names one; otherwise an empty string.
-    """
+    """Returns the address of the scene's owner if the status names one; otherwise an empty string."""
     for name, detail in details:
         if name == _INFO and detail.reason == _OWNED_ELSEWHERE:
             return str(detail.metadata["address"])

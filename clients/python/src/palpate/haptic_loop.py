@@ -377,8 +377,7 @@ class HapticLoop:
             self._changed.wait_for(lambda: self._is_closed, PAUSE_S)
 
     def _stream(self) -> BaseException | None:
-        """Runs one stream from start to end. Returns None if it ended because the loop was closed.
-        """
+        """Runs one stream from start to end. Returns None if it ended because the loop was closed."""
         is_over = threading.Event()
         self._begun_at = time.monotonic()
         self._unsure_since = None

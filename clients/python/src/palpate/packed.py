@@ -26,8 +26,7 @@ def varint(number: int) -> bytes:
 
 
 def head(field: int, length: int) -> bytes:
-    """Returns the bytes before the `length` bytes of a field that is an array, bytes or a message.
-    """
+    """Returns the bytes before the `length` bytes of a field that is an array, bytes or a message."""
     return varint(field << 3 | _LENGTH_DELIMITED) + varint(length)
 
 

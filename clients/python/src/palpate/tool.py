@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 
 class Tool:
-    """A rigid instrument of a scene, of one or more links. `id` is never used again in that scene.
-    """
+    """A rigid instrument of a scene, of one or more links. `id` is never used again in that scene."""
 
     def __init__(
         self,
