@@ -54,6 +54,11 @@ async fn compare(server: &ServerAddress, plan: &Plan, tool: &MeshData) -> Option
         scene_id: SCENE.to_owned(),
         tool_ids: vec![tool_id],
         mode: proto::TrackMode::Every.into(),
+        // The service's default margin is smaller for a small tool, and the margin decides between equal contacts.
+        report: Some(proto::ReportOptions {
+            contact_margin_m: TickOptions::default().contact_margin_m,
+            ..Default::default()
+        }),
         ..Default::default()
     };
     let Duplex { requests, mut answers } = client.track(start, 1).await.expect("a stream");
