@@ -308,8 +308,9 @@ mod tests {
         tally.round_trip.add(&hiccups);
         tally.compute.add(&hiccups);
         tally.wait.add(&hiccups);
-        let (update, frames) = (hiccups.clone(), Vec::new());
-        let deformations = Deformations { sent: 60, acknowledged: 60, update, frames };
+        let update = hiccups.clone();
+        let deformations =
+            Deformations { sent: 60, acknowledged: 60, update, ..Deformations::default() };
         let cuts = Cuts::default();
         let stalls = stalls::Stalls::default();
         let measured = Measured {

@@ -61,6 +61,8 @@ pub struct Deformations {
     pub update: Latencies,
     /// Deformations sent in the first minute.
     pub frames: Vec<SentFrame>,
+    /// Path time of the shape that was sent last, seconds; `None` if none was.
+    pub last_site_s: Option<f64>,
 }
 
 /// A deformation that was sent.
@@ -120,6 +122,7 @@ async fn drive(
                         if let Some(moved) = plan.dent.follow(&site) {
                             room.send(plan.request(due.index + 1, moved));
                             done.sent += 1;
+                            done.last_site_s = Some(site_s);
                             let sent_s = started.elapsed().as_secs_f64();
                             if sent_s < COMPARED_S {
                                 done.frames.push(SentFrame { sent_s, site_s });

@@ -111,32 +111,45 @@ impl LoadRun {
         if let Some((address, _)) = &self.live_view {
             print(&format!("The live view is at http://{address}/view/ until Ctrl-C.\n"))?;
         }
-        let engine = (Answerer::Engine, &address);
-        let mut measured = measure(&stage, &self.plan, engine, interrupt).await;
-        let echo = match &measured {
-            Ok((measured, Ending::Done)) if self.with_baseline => {
-                // The echo is another process, with answers of the run's mean size: its round trip contains the costs
-                // of the transport and the machine, and none of this process.
-                let bytes = measured.tally.answer_bytes / measured.tally.answers.max(1);
-                let args = ["load", "--echo-server", &bytes.to_string()];
-                let echo = ServerProcess::start(&program, &args)?;
-                let answerer = (Answerer::Echo, &echo.address());
-                // The echo runs after the run and not during it, when its clients would take cores from the engine.
-                Some(measure(&stage, &self.plan, answerer, interrupt).await?.0)
-            }
-            _ => None,
-        };
-        if let Ok((measured, Ending::Done)) = &mut measured {
-            measured.fidelity = tokio::select! {
-                compared = lock_step::compare(&stage, &self.plan, measured) => compared?,
-                () = interrupt.came() => None,
-            };
-        }
-        // The scene closes before the run's own error is returned: a server that goes on must not keep the scene.
+        let measured = self.measure_all(&stage, &address, recording.is_some(), interrupt).await;
+        // The scene closes before an error is returned: a server that goes on must not keep the scene.
         let closed = stage.close().await;
-        let (measured, ending) = measured?;
+        let (measured, echo, ending) = measured?;
         closed?;
         Ok(RunOutcome { measured, echo, ending, server: format!("{whose} at {address}") })
+    }
+
+    /// Measures the server, then its echo if that was asked for, and the fidelity of a felt force.
+    async fn measure_all(
+        &self,
+        stage: &Stage,
+        address: &ServerAddress,
+        is_recorded: bool,
+        interrupt: &mut Interrupt,
+    ) -> Result<(Measured, Option<Measured>, Ending), LoadError> {
+        let engine = (Answerer::Engine, address);
+        let (mut measured, mut ending) = measure(stage, &self.plan, engine, interrupt).await?;
+        let mut echoed = None;
+        if self.with_baseline && ending == Ending::Done {
+            // The echo is another process, with answers of the run's mean size: its round trip contains the costs of the
+            // transport and the machine, and none of this process.
+            let bytes = measured.tally.answer_bytes / measured.tally.answers.max(1);
+            let args = ["load", "--echo-server", &bytes.to_string()];
+            let echo = ServerProcess::start(&env::current_exe()?, &args)?;
+            let answerer = (Answerer::Echo, &echo.address());
+            // The echo runs after the run and not during it, when its clients would take cores from the engine.
+            echoed = Some(measure(stage, &self.plan, answerer, interrupt).await?.0);
+        }
+        // A recording is of the run alone.
+        if ending == Ending::Done && !is_recorded {
+            tokio::select! {
+                compared = lock_step::compare(stage, &self.plan, &measured) => {
+                    measured.fidelity = compared?;
+                }
+                () = interrupt.came() => ending = Ending::Interrupted,
+            }
+        }
+        Ok((measured, echoed, ending))
     }
 }
 

@@ -9,17 +9,15 @@ use crate::{
     client::{Client, ClientError, Duplex, local_model::on_the_wire},
     coupling::wrench::WrenchLimits,
     load::{
-        clients::deformer::SentFrame,
         report::{
             Measured,
             fidelity::{Fidelity, FidelityReport, HeldSample},
         },
-        stage::{Stage, dent::Dent},
+        stage::{Stage, dent::Dent, path::Site},
     },
     proto::{
-        DeformRequest, DeformResponse, DensePositions, RenderOptions, RenderState, Tick, ToolPose,
-        TrackMode, TrackRequest, TrackResponse, TrackStart, deform_request::Positions,
-        track_request::Message,
+        DeformRequest, DeformResponse, RenderOptions, RenderState, Tick, ToolPose, TrackMode,
+        TrackRequest, TrackResponse, TrackStart, track_request::Message,
     },
 };
 
@@ -68,8 +66,13 @@ pub async fn compare(
     };
     let (ticks, shapes) = (client.track(start, 1).await?, client.deform(1).await?);
     let mut run = LockStep { stage, plan, client, ticks, shapes, sequence: 0, frame: 0 };
-    run.rest().await?;
     let mut dent = plan.dent();
+    if let Some(last_s) = measured.deformations.last_site_s {
+        // The server has the tissue as the last frame left it: from there back to rest.
+        let left = stage.path.site(last_s);
+        dent.follow(&left);
+        run.deform(&mut dent, &Site { dent_m: 0.0, ..left }).await?;
+    }
     let mut frames = measured.deformations.frames.iter().peekable();
     let mut fidelity = Fidelity::default();
     for sample in held {
@@ -78,9 +81,10 @@ pub async fn compare(
             newest = Some(frame);
         }
         if let Some(frame) = newest {
-            run.deform(&mut dent, frame).await?;
+            run.deform(&mut dent, &stage.path.site(frame.site_s)).await?;
         }
-        let offset = run.proxy_from(sample).await?;
+        // Without a proxy in time there is no true force to compare with.
+        let Some(offset) = run.proxy_from(sample).await? else { continue };
         let spring_n = offset * device.stiffness_n_per_m;
         let true_n = spring_n.clamp_length_max(WrenchLimits::DESKTOP.max_force_n);
         fidelity.note(sample.seconds, sample.felt_n, true_n);
@@ -89,20 +93,9 @@ pub async fn compare(
 }
 
 impl LockStep<'_> {
-    /// Moves all of the tissue back to its shape before the run.
-    async fn rest(&mut self) -> Result<(), ClientError> {
-        let positions_m = self.plan.organ.rest.iter().flat_map(|p| p.to_array()).collect();
-        self.send(Positions::Dense(DensePositions { positions_m })).await
-    }
-
-    async fn deform(&mut self, dent: &mut Dent, frame: &SentFrame) -> Result<(), ClientError> {
-        match dent.follow(&self.stage.path.site(frame.site_s)) {
-            Some(moved) => self.send(moved).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn send(&mut self, moved: Positions) -> Result<(), ClientError> {
+    /// Dents the tissue below a site, and waits until ticks see it.
+    async fn deform(&mut self, dent: &mut Dent, site: &Site) -> Result<(), ClientError> {
+        let Some(moved) = dent.follow(site) else { return Ok(()) };
         self.frame += 1;
         let request = DeformRequest {
             scene_id: self.stage.scene_id.clone(),
@@ -119,10 +112,9 @@ impl LockStep<'_> {
         answer.map(drop).ok_or(ended)
     }
 
-    /// Returns the vector from the device to the proxy, metres.
-    async fn proxy_from(&mut self, sample: &HeldSample) -> Result<DVec3, ClientError> {
+    /// Returns the vector from the device to the proxy, metres; `None` if every attempt was late.
+    async fn proxy_from(&mut self, sample: &HeldSample) -> Result<Option<DVec3>, ClientError> {
         let links = self.plan.instrument.link_poses(sample.seconds);
-        let mut offset = DVec3::ZERO;
         for _ in 0..ATTEMPTS {
             self.sequence += 1;
             let tool = ToolPose {
@@ -140,12 +132,10 @@ impl LockStep<'_> {
             let answer = answer.ok_or(ended)?;
             let Some(rendering) = answer.renderings.first() else { continue };
             let proxy = rendering.proxy.as_ref().and_then(|pose| pose.position_m);
-            let proxy = proxy.map_or(sample.at.translation, |p| DVec3::new(p.x, p.y, p.z));
-            offset = proxy - sample.at.translation;
-            if rendering.state() != RenderState::Late {
-                break;
+            if let (Some(p), true) = (proxy, rendering.state() != RenderState::Late) {
+                return Ok(Some(DVec3::new(p.x, p.y, p.z) - sample.at.translation));
             }
         }
-        Ok(offset)
+        Ok(None)
     }
 }

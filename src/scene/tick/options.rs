@@ -28,7 +28,17 @@ pub struct TickOptions {
     pub stale_after_ns: Option<u64>,
 }
 
+/// Maximum of a margin that is fitted to tools, as a share of the largest link's diagonal.
+const MARGIN_SHARE: f64 = 0.25;
+
 impl TickOptions {
+    /// Reduces the margin for small tools: a millimetre around a tool of a hundredth of that covers a whole vessel, and
+    /// each of its triangles would be a contact. For a margin that nobody asked for.
+    pub fn fit_margin<'a>(&mut self, tools: impl IntoIterator<Item = &'a Tool>) {
+        let size = tools.into_iter().map(Tool::link_size_max).fold(0.0, f64::max);
+        self.contact_margin_m = self.contact_margin_m.min(MARGIN_SHARE * size);
+    }
+
     /// Returns these options with distances only.
     pub(crate) fn distances_alone(&self) -> TickOptions {
         TickOptions {

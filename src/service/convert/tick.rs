@@ -49,9 +49,6 @@ pub enum Mode {
     Every,
 }
 
-/// Maximum of the default margin, as a share of the largest link's diagonal.
-const MARGIN_SHARE: f64 = 0.25;
-
 /// Parses the start of a stream.
 pub fn start(start: &proto::TrackStart, limits: &Limits) -> Result<Start, FieldError> {
     let ids = &start.tool_ids;
@@ -152,15 +149,6 @@ pub fn options(report: &proto::ReportOptions) -> Result<TickOptions, FieldError>
             us => Some(us.saturating_mul(1000)),
         },
     })
-}
-
-/// Reduces the default margin for small tools: a millimetre around a tool of a hundredth of that covers a whole vessel,
-/// and each of its triangles would be a contact.
-pub fn fit_margin(options: &mut TickOptions, report: &proto::ReportOptions, tools: &[Arc<Tool>]) {
-    if report.contact_margin_m == 0.0 {
-        let size = tools.iter().map(|tool| tool.link_size_max()).fold(0.0, f64::max);
-        options.contact_margin_m = options.contact_margin_m.min(MARGIN_SHARE * size);
-    }
 }
 
 /// Parses the poses of a tick into a buffer, whose allocation is reused.

@@ -176,7 +176,9 @@ fn touch(
     convert::tick::check_link_poses(&tool, &pose).map_err(within("tool"))?;
     let report = request.report.unwrap_or_default();
     let mut options = convert::tick::options(&report).map_err(within("report"))?;
-    convert::tick::fit_margin(&mut options, &report, slice::from_ref(&tool));
+    if report.contact_margin_m == 0.0 {
+        options.fit_margin([tool.as_ref()]);
+    }
     let mut forbidden = Vec::new();
     scene.forbidden_regions(&mut forbidden);
     // In a session of one tick nothing is coherent, so it pays the cold searches of every link.

@@ -50,7 +50,9 @@ impl LoopEngine {
     ) -> Result<LoopEngine, Refused> {
         let Start { tools: ids, mut options, render, .. } = start;
         let tools = ids.iter().map(|id| scene.tool(*id)).collect::<Result<Vec<_>, _>>()?;
-        convert::tick::fit_margin(&mut options, &sent.report.unwrap_or_default(), &tools);
+        if sent.report.is_none_or(|report| report.contact_margin_m == 0.0) {
+            options.fit_margin(tools.iter().map(Arc::as_ref));
+        }
         let mut session = RenderedSession::new(Arc::clone(scene), &ids, options, &render)?;
         let last = convert::tick::last_poses(sent, &tools, scene.limits());
         if let Some(last) = last.map_err(|e| e.within("start"))? {

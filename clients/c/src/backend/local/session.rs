@@ -69,14 +69,12 @@ impl LocalSession {
         feed: DeviceFeed,
     ) -> Result<LocalSession, Failure> {
         let tool = ToolId(options.tool_id);
-        let n_links = scene.scene.tool(tool).map_err(super::of_scene)?.links.len();
+        let posed = scene.scene.tool(tool).map_err(super::of_scene)?;
+        let n_links = posed.links.len();
+        let mut answers = TickOptions::default();
+        answers.fit_margin([posed.as_ref()]);
         let render = of_options(tool, render);
-        let opened = RenderedSession::new(
-            Arc::clone(&scene.scene),
-            &[tool],
-            TickOptions::default(),
-            &[render],
-        );
+        let opened = RenderedSession::new(Arc::clone(&scene.scene), &[tool], answers, &[render]);
         let session = opened.map_err(|e| Failure::argument(e.to_string()))?;
         let pose = ToolPose {
             tool,
