@@ -48,8 +48,10 @@ mod put_patch;
 mod put_tissue;
 mod rendered_session;
 mod rendering;
+mod round_programme;
 mod rows;
 mod seen_tissues;
+mod shading;
 #[cfg(test)]
 mod tests;
 mod tissue_loads;

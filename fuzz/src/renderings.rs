@@ -43,6 +43,7 @@ pub struct Sequence {
 #[derive(Arbitrary, Debug)]
 struct Options {
     any: Option<[f64; 8]>,
+    shading: u8,
     hold: Place,
     cuts: bool,
     wants: [bool; 2],
@@ -144,6 +145,8 @@ impl Options {
                 max_torque_rate_nm_per_s: h,
             };
         }
+        // Up to four times the greatest value that is allowed.
+        options.force_shading_rad = f64::from(self.shading) / 64.0;
         options.hold_point_m = self.hold.point();
         [options.device_distances, options.local_model] = self.wants;
         options.cutting_links.extend(self.cuts.then_some(0));

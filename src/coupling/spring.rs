@@ -72,9 +72,10 @@ fn ranged_limits(limits: &WrenchLimits) -> [RangedOption; 4] {
 /// Returns the first option out of its range; a NaN is in none. `own`: options that only a proxy, or only a servo, has.
 pub fn first_outside(
     spring: &Spring,
-    own: RangedOption,
+    own: &[RangedOption],
     limits: &WrenchLimits,
 ) -> Option<RangedOption> {
-    let mut all = spring.ranged().into_iter().chain([own]).chain(ranged_limits(limits));
+    let mut all =
+        spring.ranged().into_iter().chain(own.iter().copied()).chain(ranged_limits(limits));
     all.find(|(_, got, [least, most])| !(least..=most).contains(&got))
 }

@@ -91,10 +91,15 @@ impl BoxLanes {
     }
 }
 
-/// Replaces the last bits of a bound by its lane's number: the least of eight then names its lane.
+/// Replaces the last bits of a bound by its lane's number: the least of eight then names its lane. The bound is never
+/// raised, except below 7 times the least positive number.
 #[inline(always)]
 pub(super) fn tagged(bound: f32, lane: usize) -> f32 {
-    f32::from_bits(bound.to_bits() & !(LANES as u32 - 1) | lane as u32)
+    debug_assert!(bound >= 0.0, "{bound}");
+    const LAST_BITS: u32 = LANES as u32 - 1;
+    // The sign bit is clear: a signed maximum is an instruction that every processor has.
+    let lowered = (bound.to_bits() as i32 - LAST_BITS as i32).max(0) as u32;
+    f32::from_bits(lowered & !LAST_BITS | lane as u32)
 }
 
 /// A set of lanes, a byte for each: a few wide instructions pack it.

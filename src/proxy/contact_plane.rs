@@ -4,7 +4,7 @@ use std::array;
 
 use glam::DVec3;
 
-use super::{near_contact::NearContact, seen_tissues::TissuesInMotion};
+use super::{near_contact::NearContact, seen_tissues::TissuesInMotion, shading::Shaded};
 use crate::coupling::posture::Posture;
 use crate::geometry::{TriangleId, TriangleMesh, distance::segment_segment::closest_parameters};
 
@@ -19,19 +19,24 @@ pub(super) struct ContactPlane {
     pub(super) link: usize,
     pub(super) tissue: usize,
     pub(super) triangle: TriangleId,
+    /// Point of the plane under the tool's point: the contact's point of the tissue, or a point of the smooth surface
+    /// near it.
     pub(super) on_tissue: DVec3,
     pub(super) on_tool: DVec3,
     /// Unit, from tissue to tool.
     pub(super) normal: DVec3,
     /// Velocity of the tissue along the normal, m/s.
     pub(super) velocity_m_s: f64,
+    /// Distance of that point from the tissue, metres.
+    pub(super) aside_m: f64,
     /// Bound of the plane's error, metres.
     pub(super) error_m: f64,
 }
 
 impl ContactPlane {
+    /// Returns the plane of the smooth surface at a contact.
     pub(super) fn of(
-        contact: &NearContact,
+        (contact, shaded): (&NearContact, &Shaded),
         posture: &Posture,
         motion: &TissuesInMotion,
     ) -> ContactPlane {
@@ -40,21 +45,31 @@ impl ContactPlane {
         let velocities = vertices.map(|v| motion.velocity(contact.tissue, v));
         let w = contact.tissue_weights;
         let velocity = velocities[0] * w.x + velocities[1] * w.y + velocities[2] * w.z;
+        let on_tool = posture.scene_from_link(contact.key.link).point(contact.of_link);
+        let normal = shaded.normal;
+        let is_shaded = normal != contact.normal || shaded.height_m != 0.0;
+        let on_plane = if is_shaded {
+            let gap_m = normal.dot(on_tool - contact.on_tissue) - shaded.height_m;
+            on_tool - normal * gap_m
+        } else {
+            contact.on_tissue
+        };
         ContactPlane {
             link: contact.key.link,
             tissue: contact.tissue,
             triangle: contact.tissue_triangle,
-            on_tissue: contact.on_tissue,
-            on_tool: posture.scene_from_link(contact.key.link).point(contact.of_link),
-            normal: contact.normal,
-            velocity_m_s: contact.normal.dot(velocity),
+            on_tissue: on_plane,
+            on_tool,
+            normal,
+            velocity_m_s: normal.dot(velocity),
+            aside_m: on_plane.distance(contact.on_tissue),
             error_m: 0.0,
         }
     }
 
     /// Bounds the distance of the tissue from the plane, below or above a point that is moved `radius` metres along it,
     /// `time_s` seconds later; never more than the radius, the distance of the point from a known position of the
-    /// tissue.
+    /// tissue, and of the plane's point from that.
     ///
     /// A path along the tissue above a straight line in the plane continues from triangle to triangle while none is
     /// steep and it meets no border. So over a length r it is at most r tan(steepest) from the plane, and no farther
@@ -64,6 +79,7 @@ impl ContactPlane {
         let mut patch = [self.triangle; PATCH_MAX];
         let (mut n, mut at) = (1, 0);
         let (mut slope, mut height, mut drift) = (0.0f64, 0.0f64, 0.0f64);
+        let radius = radius + self.aside_m;
         while at < n {
             let t = patch[at];
             at += 1;
@@ -98,7 +114,7 @@ impl ContactPlane {
                 n += 1;
             }
         }
-        ((radius * slope).min(height) + drift).min(radius)
+        ((radius * slope + self.aside_m).min(height) + drift).min(radius)
     }
 }
 

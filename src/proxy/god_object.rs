@@ -22,18 +22,15 @@ use super::{
     pair_list::Around,
     rows::{RowFrame, reduce},
     seen_tissues::{SeenTissue, TissuesInMotion, embed_wholly},
+    shading::Shaded,
 };
 use crate::coupling::{
     extent::Extent,
-    friction::{FrictionRows, with_friction},
-    posture::{FIRST_LINK, LinkScrews, Posture},
-    quadratic_programme::{
-        COORDINATES_MAX, ConstraintRow, Displacement, Optimum, Programme, ROWS_MAX,
-    },
+    friction::FrictionRows,
+    posture::{LinkScrews, Posture},
+    quadratic_programme::{COORDINATES_MAX, ConstraintRow, Displacement, ROWS_MAX},
 };
-use crate::geometry::tolerance::{
-    CONE_SHARE_SLACK, PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, STAND_OFF_M,
-};
+use crate::geometry::tolerance::{PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, STAND_OFF_M};
 use crate::scene::{RevisionGuard, TissueId, Tool};
 use crate::time_left::TimeLeft;
 
@@ -55,9 +52,6 @@ const PAIRS_PREFERRED: usize = 256;
 /// that few devices need; with less, the radius is small in a fine mesh.
 const SURVEY_PAIRS_MAX: usize = 512;
 
-/// Maximum motion of a point of the proxy pushed by tissue, as a multiple of the violation of the rows.
-const LEVER_MAX: f64 = 16.0;
-
 /// A proxy nearer to tissue than this was stopped there twice, metres.
 const MET_M: f64 = 0.3 * STAND_OFF_M;
 
@@ -67,13 +61,14 @@ pub(super) type TickTissues<'a> = &'a [(TissueId, RevisionGuard)];
 /// A proxy of a tool, with its contacts and their forces.
 pub(super) struct GodObject {
     pub(super) tool: Arc<Tool>,
-    hold: DVec3,
-    friction: f64,
-    stiffness: Displacement,
+    pub(super) hold: DVec3,
+    pub(super) friction: f64,
+    pub(super) force_shading_rad: f64,
+    pub(super) stiffness: Displacement,
     /// Links that tissue constrains.
     constrained: Vec<usize>,
     pub(super) posture: Posture,
-    screws: LinkScrews,
+    pub(super) screws: LinkScrews,
     pub(super) margin_m: f64,
     pub(super) margins: Margins,
     pub(super) search: NearSearch,
@@ -89,12 +84,14 @@ pub(super) struct GodObject {
     /// Pushes of the contacts on tissues that leave no feasible pose.
     pub(super) pushes: Vec<Push>,
     pub(super) rows: Vec<ConstraintRow>,
-    friction_rows: Vec<FrictionRows>,
-    anchors: Vec<(ContactKey, FrictionAnchor)>,
-    anchors_next: Vec<(ContactKey, FrictionAnchor)>,
-    active: Vec<ContactKey>,
+    /// Each contact as the programme of the force has it.
+    pub(super) shaded: Vec<Shaded>,
+    pub(super) friction_rows: Vec<FrictionRows>,
+    pub(super) anchors: Vec<(ContactKey, FrictionAnchor)>,
+    pub(super) anchors_next: Vec<(ContactKey, FrictionAnchor)>,
+    pub(super) active: Vec<ContactKey>,
     pub(super) last_round: LastRound,
-    likely: Vec<usize>,
+    pub(super) likely: Vec<usize>,
     distances: Vec<f64>,
 }
 
@@ -105,6 +102,7 @@ impl GodObject {
         GodObject {
             hold: options.hold_point_m,
             friction: options.friction,
+            force_shading_rad: options.force_shading_rad,
             stiffness: options.spring.diagonal(),
             constrained: (0..tool.links.len()).filter(is_constrained).collect(),
             posture: Posture::AT_ORIGIN,
@@ -119,6 +117,7 @@ impl GodObject {
             squeezed_m: 0.0,
             pushes: Vec::with_capacity(ROWS_MAX),
             rows: Vec::with_capacity(ROWS_MAX),
+            shaded: Vec::with_capacity(ROWS_MAX),
             friction_rows: Vec::with_capacity(ROWS_MAX),
             anchors: Vec::with_capacity(ROWS_MAX),
             anchors_next: Vec::with_capacity(ROWS_MAX),
@@ -434,114 +433,6 @@ impl GodObject {
         let held = self.posture.scene_from_tool.point(self.hold);
         let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
         reduce(&mut self.contacts, &frame, &self.stiffness, &mut self.distances);
-    }
-
-    /// Runs [`GodObject::solve`] for one of several rounds, with the contacts that held the last one if still needed.
-    pub(super) fn solve_round(
-        &mut self,
-        x_d: &Displacement,
-        motion: &TissuesInMotion,
-        time_end: f64,
-    ) -> Displacement {
-        let x = self.solve(x_d, motion, time_end);
-        let GodObject { last_round, stiffness, contacts, .. } = self;
-        if last_round.holds_more(&x, stiffness, motion, contacts) {
-            self.solve(x_d, motion, time_end)
-        } else {
-            x
-        }
-    }
-
-    /// Computes the displacement of least spring energy about `x_d` and its forces. Tissues move on to `time_end`.
-    fn solve(
-        &mut self,
-        x_d: &Displacement,
-        motion: &TissuesInMotion,
-        time_end: f64,
-    ) -> Displacement {
-        let held = self.posture.scene_from_tool.point(self.hold);
-        let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
-        self.rows.clear();
-        self.likely.clear();
-        for (i, c) in self.contacts.iter().enumerate() {
-            let jacobian = frame.jacobian(c, c.normal);
-            // Motion of the tissue towards the tool reduces the gap.
-            let approach = c.approach(motion, time_end);
-            self.rows.push(ConstraintRow { jacobian, gap: frame.gap(c) - STAND_OFF_M - approach });
-            if self.active.contains(&c.key) {
-                self.likely.push(i);
-            }
-        }
-        let links = self.screws.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        let n = FIRST_LINK + links;
-        let programme = Programme { n, stiffness: self.stiffness, desired: *x_d, rows: &self.rows };
-        let mut optimum = programme.solve(&self.likely);
-        // Nearly contradictory rows hold only with a rotation to which no first order applies.
-        let worst_m = self.rows.iter().fold(0.0, |worst: f64, row| worst.max(-row.gap));
-        let extent_m = self.extent(&optimum.displacement).length_m;
-        if x_d.iter().all(|x| *x == 0.0) && extent_m > LEVER_MAX * worst_m {
-            optimum = programme.solve_loosened(&self.likely);
-        }
-        self.residual_m = optimum.residual_m;
-        // Contradictory rows have tangential forces without meaning.
-        if self.friction > 0.0 && optimum.residual_m == 0.0 && motion.time == 1.0 {
-            return self.rub(n, x_d, motion, &optimum);
-        }
-        self.forces.clear();
-        let each = self.contacts.iter().zip(optimum.multipliers);
-        self.forces
-            .extend(each.map(|(c, normal_n)| ProxyForce { normal_n, force: c.normal * normal_n }));
-        optimum.displacement
-    }
-
-    /// Adds friction to [`GodObject::solve`]: contacts keep their anchors as far as their cones allow.
-    fn rub(
-        &mut self,
-        n: usize,
-        x_d: &Displacement,
-        motion: &TissuesInMotion,
-        optimum: &Optimum,
-    ) -> Displacement {
-        let held = self.posture.scene_from_tool.point(self.hold);
-        let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
-        self.friction_rows.clear();
-        self.anchors_next.clear();
-        for c in &self.contacts {
-            let known = self.anchors.iter().find(|(key, _)| *key == c.key);
-            let mesh = motion.tissues[c.tissue].1.surface.mesh();
-            let is_there = |a: &FrictionAnchor| mesh.get(a.tissue_triangle).is_some();
-            let anchor = known.map(|(_, anchor)| *anchor).filter(is_there);
-            let anchor = anchor.unwrap_or_else(|| FrictionAnchor::at(c));
-            let [p, q, r] = motion.view(c.tissue).triangle_at(anchor.tissue_triangle, 1.0);
-            let w = anchor.tissue_weights;
-            let on_link = self.posture.scene_from_link(c.key.link).point(anchor.of_link);
-            let slip = on_link - (p * w.x + q * w.y + r * w.z);
-            let (first, second) = c.normal.any_orthonormal_pair();
-            let tangents = [first, second].map(|along| ConstraintRow {
-                jacobian: frame.jacobian(c, along),
-                gap: slip.dot(along),
-            });
-            self.friction_rows.push(FrictionRows { tangents });
-            self.anchors_next.push((c.key, anchor));
-        }
-        let coupling = (n, &self.stiffness, x_d);
-        let found =
-            with_friction(coupling, &self.rows, &self.friction_rows, self.friction, optimum);
-        self.forces.clear();
-        self.anchors.clear();
-        for (i, c) in self.contacts.iter().enumerate() {
-            let (first, second) = c.normal.any_orthonormal_pair();
-            let [f, g] = found.tangent[i];
-            let normal_n = found.normal[i];
-            let force = c.normal * normal_n + first * f + second * g;
-            self.forces.push(ProxyForce { normal_n, force });
-            // A slipping contact loses its anchor: the next round anchors it where it is then.
-            let most = self.friction * normal_n * (1.0 - CONE_SHARE_SLACK);
-            if normal_n > 0.0 && f.hypot(g) < most {
-                self.anchors.push(self.anchors_next[i]);
-            }
-        }
-        found.displacement
     }
 
     /// Moves along a displacement as far as collisions and the deadline allow, while tissues move on to `time_end`;

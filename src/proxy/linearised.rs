@@ -4,6 +4,7 @@ use super::{
     contact_plane::ContactPlane,
     local_bounds::Surroundings,
     near_contact::{ContactKey, NearContact},
+    shading::Shaded,
 };
 use crate::coupling::local_model::{EXPIRES_S_MAX, LocalModel, LocalRow};
 
@@ -16,7 +17,10 @@ pub(super) fn fill(
     planes: &mut Vec<ContactPlane>,
 ) {
     planes.clear();
-    planes.extend(contacts.iter().map(|c| ContactPlane::of(c, about.posture, &about.motion)));
+    planes.extend(contacts.iter().map(|c| {
+        let shaded = Shaded::of(c, &about.motion.view(c.tissue), about.force_shading_rad);
+        ContactPlane::of((c, &shaded), about.posture, &about.motion)
+    }));
     (model.complete_radius_m, model.expires_s) = (about.bound(planes), EXPIRES_S_MAX);
     model.tissue_speed_m_s = about.motion.speed_max();
     (model.reference, model.screws) = (*about.posture, *about.screws);

@@ -13,7 +13,6 @@
 //! (-n.w + phi |w x n| + phi^2/2 |w|) + curved: convex in b, so corners suffice. Only parts that can come within reach
 //! of each other count. If one row cannot hold all corners of a face, as on a flat patch, each corner has the row that
 //! holds it best; a row with another normal m is off by |n - m| times the corner's distance.
-//! corner has the row that holds it best; a row with another normal m is off by |n - m| times the corner's distance.
 //!
 //! A pair that no plane of a contact holds, as the flank of a fold, gets a plane of its own between its closest points,
 //! as long as rows are free. Nothing above requires that a plane be a contact's: both triangles lie on their sides of
@@ -55,6 +54,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) margin_m: f64,
     /// Upper bound of the distance of the tool's points from its hold point, metres.
     pub(super) reach_m: f64,
+    /// [`RenderOptions::force_shading_rad`](super::options::RenderOptions::force_shading_rad).
+    pub(super) force_shading_rad: f64,
     pub(super) deadline: &'a TimeLeft<'a>,
 }
 
@@ -152,6 +153,7 @@ impl Surroundings<'_> {
             on_tool: closest.on_b,
             normal,
             velocity_m_s: velocities.into_iter().fold(f64::NEG_INFINITY, f64::max),
+            aside_m: 0.0,
             error_m: 0.0,
         })
     }

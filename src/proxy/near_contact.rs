@@ -65,6 +65,11 @@ impl NearContact {
         self.normal.dot(to - from)
     }
 
+    /// Returns true if the tool meets the tissue with a face, so with a vertex of the tissue.
+    pub(super) fn is_on_face_of_link(&self) -> bool {
+        self.key.on_link[2] != u32::MAX
+    }
+
     /// Returns the contact among the tissues of a later tick; `None` if its tissue was removed or its triangle cut
     /// away.
     pub(super) fn among(self, tissues: &[(TissueId, RevisionGuard)]) -> Option<NearContact> {

@@ -19,6 +19,9 @@ pub struct RenderOptions {
     pub spring: Spring,
     /// Coulomb's friction coefficient, 0 to 2.
     pub friction: f64,
+    /// Greatest angle between a contact's normal and a tissue triangle over which the direction of the force is
+    /// interpolated, 0 to 1 radians; 0: no interpolation.
+    pub force_shading_rad: f64,
     /// Caps and rates of the force and torque.
     pub limits: WrenchLimits,
     /// Links that no tissue constrains: blades, needles that are to go in.
@@ -38,6 +41,7 @@ impl RenderOptions {
             tool,
             spring: Spring::DESKTOP,
             friction: 0.0,
+            force_shading_rad: 0.0,
             limits: WrenchLimits::DESKTOP,
             cutting_links: Vec::new(),
             hold_point_m: DVec3::ZERO,
@@ -53,8 +57,11 @@ impl RenderOptions {
         if expected > RENDERED_LINKS_MAX {
             return Err(RenderError::Links { got: expected, limit: RENDERED_LINKS_MAX });
         }
-        let own = ("friction", self.friction, [0.0, 2.0]);
-        let outside = spring::first_outside(&self.spring, own, &self.limits);
+        let own = [
+            ("friction", self.friction, [0.0, 2.0]),
+            ("force_shading_rad", self.force_shading_rad, [0.0, 1.0]),
+        ];
+        let outside = spring::first_outside(&self.spring, &own, &self.limits);
         if let Some((option, got, [least, most])) = outside {
             return Err(RenderError::Range { option, got, least, most });
         }

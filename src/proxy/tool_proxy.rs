@@ -393,6 +393,7 @@ impl ToolProxy {
                 motion: TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 },
                 pairs: self.god_object.surveyed().0,
                 margin_m,
+                force_shading_rad: self.options.force_shading_rad,
                 reach_m: posture.radius(&self.tool, self.options.hold_point_m),
                 deadline: tick.deadline,
             };

@@ -8,8 +8,8 @@
 //! how far points of the link are from the tissue. A list of the triangles about the margin, shared by all in place of
 //! the index, would save the culling of boxes: 8 % of a filled probe's tick at most. Link triangles about each contact
 //! with a bound of all others were measured in place of the searches in the link's tree, which are a sixth of that
-//! tick: about a probe's tip some thirty are as near as the nearest. Of six kept, 2 of 10 searches were saved; of 32,
-//! 16 of 20, but a tick took 216 us instead of 126.
+//! tick: about a probe's tip some thirty are as near as the nearest. Six kept triangles saved 2 of 10 searches, and 32
+//! saved 16 of 20, but a tick took 216 us instead of 126.
 
 pub(super) mod depth_bounds;
 pub(super) mod distance_samples;

@@ -136,11 +136,19 @@ impl FieldSource<'_> {
         let distance = centre.signed_distance;
         let near = Near { triangle: Some(centre.triangle), side: self.side(&centre, is_free) };
         debug_assert!(distance.is_finite(), "{distance} m at {}", region.centre());
-        let splits = depth < self.options.depth_max.min(DEPTH_MAX)
-            && if is_free && distance > 0.0 {
-                // A free leaf is split until its error is within the tolerance or 1.5 % of the distance; nearer to the
-                // surface the tolerance decides, farther away the share.
-                overshoot(&region, distance) > self.tolerance.max(FREE_OVERSHOOT_MAX * distance)
+        let is_outside = is_free && distance > 0.0;
+        // A free leaf is split until its error is within the tolerance or 1.5 % of the distance; nearer to the surface
+        // the tolerance decides, farther away the share.
+        let is_loose = is_outside
+            && overshoot(&region, distance) > self.tolerance.max(FREE_OVERSHOOT_MAX * distance);
+        let may_split = depth < self.options.depth_max.min(DEPTH_MAX);
+        let keeps_grid = is_loose
+            && may_split
+            && self.is_flush(&region, distance, &near)
+            && !self.is_too_coarse(&leaf);
+        let splits = may_split
+            && if is_outside {
+                is_loose && !keeps_grid
             } else {
                 content.vertices.len() >= self.options.leaf_vertices || self.is_too_coarse(&leaf)
             };
@@ -153,7 +161,7 @@ impl FieldSource<'_> {
             });
             return SubTree::Inner(children.collect());
         }
-        if is_free && distance > 0.0 {
+        if is_outside && !keeps_grid {
             let corners: [f64; 8] =
                 std::array::from_fn(|i| self.distance(region.corner(i), &near).signed_distance);
             // Near an open end the side may change without a triangle: such a leaf is kept.
@@ -181,6 +189,24 @@ impl FieldSource<'_> {
         (is_free && is_told).then_some(centre.signed_distance.signum())
     }
 
+    /// Returns true if one side of a free exterior leaf lies along the surface: a flat face of a part that is parallel
+    /// to the axes. Splitting such a leaf until it is tight makes a layer of tiny leaves over the whole face, and one
+    /// grid describes the same distances.
+    fn is_flush(&self, region: &Region, distance: f64, near: &Near) -> bool {
+        let close = FLUSH_SHARE * region.radius();
+        if distance > close + region.size().max_element() {
+            return false;
+        }
+        let is_close: [bool; 8] = std::array::from_fn(|i| {
+            (0.0..=close).contains(&self.distance(region.corner(i), near).signed_distance)
+        });
+        (0..3).any(|axis| {
+            [0, 1 << axis]
+                .iter()
+                .any(|side| (0..8).filter(|i| i & (1 << axis) == *side).all(|i| is_close[i]))
+        })
+    }
+
     /// Returns true if a grid over the leaf would leave too many cells wide.
     fn is_too_coarse(&self, leaf: &KeptLeaf) -> bool {
         leaf.region.radius() > RADIUS_MIN * self.tolerance
@@ -194,6 +220,9 @@ const RADIUS_MIN: f64 = 8.0;
 
 /// A free exterior leaf is split until its bound is too low by at most this share of its distance, or by the tolerance.
 const FREE_OVERSHOOT_MAX: f64 = 0.015;
+
+/// Maximum distance, as a share of a leaf's radius, of the four corners of a side that lies along the surface.
+const FLUSH_SHARE: f64 = 0.125;
 
 /// A winding number this far from a half at the centre of a free node decides the side of the whole node: it grows to a
 /// half in the mouth of a hole, over the hole's radius a by at most 0.5 / a, and a free node as near to its boundary is

@@ -10,7 +10,7 @@ use crate::geometry::{
 };
 
 /// Increased with every change to a field's content or construction.
-pub const FIELD_VERSION: u32 = 10;
+pub const FIELD_VERSION: u32 = 11;
 
 /// Layout options of a field. The defaults suit an instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

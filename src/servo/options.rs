@@ -67,7 +67,7 @@ impl ServoOptions {
     pub fn check(&self) -> Result<(), ServoOptionsError> {
         let limits = &self.limits;
         let own = ("damping_samples", self.damping_samples, [0.0, 4.0]);
-        let outside = spring::first_outside(&self.spring, own, limits);
+        let outside = spring::first_outside(&self.spring, &[own], limits);
         if let Some((option, got, [least, most])) = outside {
             return Err(ServoOptionsError::Range { option, got, least, most });
         }

@@ -82,6 +82,29 @@ fn no_files_need_each_other_in_a_circle() {
     assert!(found.is_empty(), "{} circles:\n{}", found.len(), found.join("\n"));
 }
 
+/// A folder and the file of its name are one part of the folder above.
+#[test]
+fn no_folders_need_each_other_in_a_circle() {
+    let sources = sources();
+    let files = Imports::of(&sources).edges();
+    let mut folders: BTreeMap<&[String], BTreeSet<&[String]>> = BTreeMap::new();
+    for (file, needs) in &files {
+        for other in needs {
+            let n = file.iter().zip(*other).take_while(|(a, b)| a == b).count();
+            // A file may need any part of its own folder, and the other way round.
+            if n < file.len() && n < other.len() {
+                folders.entry(&file[..=n]).or_default().insert(&other[..=n]);
+                folders.entry(&other[..=n]).or_default();
+            }
+        }
+    }
+    let found: Vec<String> = circles(&folders)
+        .iter()
+        .map(|parts| parts.iter().map(|f| f.join("::")).collect::<Vec<_>>().join(", "))
+        .collect();
+    assert!(found.is_empty(), "{} circles:\n{}", found.len(), found.join("\n"));
+}
+
 #[test]
 fn a_type_name_has_one_meaning() {
     let mut meanings: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -157,6 +180,53 @@ fn files_are_short_and_nothing_is_left_open() {
             assert!(!open.iter().any(|w| text.contains(w.as_str())), "{} is open", file.display());
         }
     }
+}
+
+/// A comment's sentence begins with its subject, its verb or a condition. Words that stand for a noun make it slow to
+/// read: "Returns the number of triangles", not "How many triangles".
+#[test]
+fn comment_sentences_name_their_subject() {
+    let mut found = Vec::new();
+    for folder in ["src", "tests", "benches", "clients/c"].map(|f| root().join(f)) {
+        for file in if folder.exists() { files(&folder) } else { Vec::new() } {
+            let text = fs::read_to_string(&file).expect("a source file");
+            let sentences = comment_sentences(&text).into_iter();
+            let opened = sentences.filter(|s| opens_without_a_subject(s));
+            found.extend(opened.map(|s| format!("{}: {s}", file.display())));
+        }
+    }
+    assert!(found.is_empty(), "{} sentences:\n{}", found.len(), found.join("\n"));
+}
+
+/// Returns the sentences of the comments of a file, each paragraph as one line.
+fn comment_sentences(text: &str) -> Vec<String> {
+    let mut paragraphs = vec![String::new()];
+    for line in text.lines().map(str::trim) {
+        let comment = line.strip_prefix("//").map(|l| l.trim_start_matches(['/', '!']).trim());
+        match comment.filter(|c| !c.is_empty()) {
+            Some(words) => *paragraphs.last_mut().expect("one at least") += &format!("{words} "),
+            None => paragraphs.push(String::new()),
+        }
+    }
+    paragraphs.iter().flat_map(|p| p.split_inclusive(". ")).map(str::to_owned).collect()
+}
+
+fn opens_without_a_subject(sentence: &str) -> bool {
+    let words = sentence.trim_start_matches(['-', '*', '(', ' ']);
+    let first = words.split_whitespace().next().unwrap_or_default();
+    let names_its_model = words.starts_with("As [`") || words.starts_with("As `");
+    ["What", "Of", "How", "Whether", "Where", "Those", "Who", "Which"].contains(&first)
+        || first == "As" && !names_its_model
+}
+
+/// The rules find what they are meant to find.
+#[test]
+fn a_sentence_that_stands_for_a_noun_is_found() {
+    let text =
+        "/// Returns a box.\n/// Of all others\n/// the least.\n//\nlet a = 1;\n// What it is.";
+    let mut found = comment_sentences(text);
+    found.retain(|s| opens_without_a_subject(s));
+    assert_eq!(found, ["Of all others the least. ", "What it is. "]);
 }
 
 /// The rules find what they are meant to find.

@@ -13,6 +13,7 @@ mod pinched;
 mod press;
 mod seams;
 mod session;
+mod shading;
 pub mod stage;
 mod states;
 mod thin;

@@ -48,3 +48,32 @@ def test_a_forbidden_region_holds_out_and_bears_nothing(scene: palpate.Scene) ->
             rendering = loop.tick([0.0013, 0.0007, z]).renderings[0]
         assert rendering.contact_forbidden.all() and rendering.force_n[2] > 0.5
         assert not rendering.tissue_loads
+
+
+def test_force_shading_hides_the_facets_of_a_coarse_ball(scene: palpate.Scene) -> None:
+    rings, radius = 24, 0.05
+    polar, azimuth = np.meshgrid(
+        np.linspace(0, np.pi, rings + 1), np.linspace(0, 2 * np.pi, 2 * rings, endpoint=False), indexing="ij"
+    )
+    vertices = radius * np.stack(
+        [np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)], axis=-1
+    )
+    here = np.arange(rings * 2 * rings).reshape(rings, 2 * rings)
+    right, below = np.roll(here, -1, axis=1), here + 2 * rings
+    faces = np.concatenate([np.stack([here, below, right], -1), np.stack([right, below, np.roll(below, -1, 1)], -1)])
+    scene.add_tissue("ball", (vertices.reshape(-1, 3), faces.reshape(-1, 3)), weld_m=1e-6)
+    probe = scene.add_tool("probe", octahedron(0.002))
+
+    def largest_step(shading: float) -> float:
+        render = palpate.Render(probe, force_shading_rad=shading, rotational_stiffness_nm_per_rad=100)
+        forces = []
+        with scene.track([probe], render=[render]) as loop:
+            for x in np.linspace(0.06, 0.0495, 150):
+                loop.tick([x, 0, 0.001])
+            for angle in np.linspace(0, 0.6, 600):
+                tick = loop.tick([0.0495 * np.cos(angle), 0.0495 * np.sin(angle), 0.001])
+                forces.append(tick.renderings[0].force_n)
+        return float(np.linalg.norm(np.diff(forces, axis=0), axis=1)[20:].max())
+
+    assert largest_step(0.0) > 0.1
+    assert largest_step(0.5) < 0.04

@@ -142,7 +142,7 @@ impl Heights {
     }
 
     /// The vertex nearest to the inside of the plane's triangle, if one is over it: only the lowest of those on one
-    /// side can be. As nothing is nearer to the plane, no points of the two are nearer to each other.
+    /// side can be. Nothing is nearer to the plane, so no points of the two are nearer to each other.
     #[inline(always)]
     fn over_face<L: FourLanes>(
         &self,

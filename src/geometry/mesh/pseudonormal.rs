@@ -70,7 +70,8 @@ pub fn unit_normal(mesh: &TriangleMesh, t: TriangleId) -> DVec3 {
     (b - a).cross(c - a).normalize_or_zero()
 }
 
-fn corner_angle(triangle: &[DVec3; 3], k: usize) -> f64 {
+/// Angle of a triangle at one of its corners, radians.
+pub fn corner_angle(triangle: &[DVec3; 3], k: usize) -> f64 {
     let (u, v) = (triangle[(k + 1) % 3] - triangle[k], triangle[(k + 2) % 3] - triangle[k]);
     // Exact at small and at flat angles, unlike an arc cosine.
     u.cross(v).length().atan2(u.dot(v))

@@ -146,8 +146,8 @@ pub struct LinkAnswer {
     pub lower_bound_m: f64,
 }
 
-/// Reason why a contact since the last answered pose may not be among those given. Of several links and reasons, the
-/// last one in this order is reported.
+/// Reason why a contact since the last answered pose may not be among those given. The last one in this order is
+/// reported of several links and reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnsweptReason {
     /// Contacts or the sweep were not requested.

@@ -213,8 +213,8 @@ impl ContactTracker {
         near.map(|(_, k)| *k)
     }
 
-    /// Returns those on a triangle that shares a vertex with the contact's, found without a walk round it. Of triangles
-    /// that a cut has removed, only those that the contact's own was cut from.
+    /// Returns those on a triangle that shares a vertex with the contact's, found without a walk round it. Triangles
+    /// that a cut has removed count only if the contact's own was cut from them.
     fn near_about_hub(
         &self,
         contact: &Contact,

@@ -78,7 +78,7 @@ const PARTS_MAX: usize = 3 * READS_MAX + 13;
 const DESCENT_READS_MAX: usize = 8;
 const VAIN_READS_MAX: usize = 2;
 const FIRST_STEP: f64 = 2.0;
-/// A triangle larger than this multiple of the link's diagonal is clipped to the link. Of a smaller one few parts are
+/// A triangle larger than this multiple of the link's diagonal is clipped to the link. A smaller one has few parts
 /// beside the link.
 const LARGE: f64 = 4.0;
 /// Difference below which depths are level, in tolerances.

@@ -34,8 +34,8 @@ impl HeldPositions {
 }
 
 impl HeldRevisions {
-    /// Adds the newest revision. Those from before a cut go, as no interval can begin with them any more, and the
-    /// oldest goes if the list is full.
+    /// Adds the newest revision. Revisions from before a cut go, as no interval can begin with them any more, and
+    /// the oldest goes if the list is full.
     pub(super) fn push(&mut self, newest: HeldPositions) {
         let HeldPositions { geometry_revision, topology_revision, .. } = newest;
         // A revision that is held twice is kept once, as the newest.

@@ -43,6 +43,7 @@ fn render_options(sent: &proto::RenderOptions, hold_point_m: DVec3) -> RenderOpt
         tool: ToolId(sent.tool_id),
         spring: spring.or_desktop(),
         friction: sent.friction,
+        force_shading_rad: sent.force_shading_rad,
         limits: limits.or_desktop(),
         cutting_links: sent.cutting_links.iter().map(|link| *link as usize).collect(),
         hold_point_m,

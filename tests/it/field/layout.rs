@@ -103,6 +103,20 @@ fn wide_reads_answer_as_single_ones() {
     }
 }
 
+/// A box whose faces are parallel to the axes: its field is about as large as that of the same box turned.
+#[test]
+fn flat_faces_along_the_axes_do_not_multiply_the_field() {
+    let straight =
+        shapes::subdivide(&shapes::subdivide(&shapes::cuboid(DVec3::new(0.01, 0.01, 0.02))));
+    let mut turned = straight.clone();
+    let turn = glam::Quat::from_euler(glam::EulerRot::XYZ, 0.3, 0.0, 0.3);
+    turned.positions.iter_mut().for_each(|p| *p = turn * *p);
+    let options = FieldOptions { tolerance_m: Some(5e-5), ..FieldOptions::default() };
+    let [straight, turned] =
+        [straight, turned].map(|data| field_of(&surface(data), &options).report().bytes);
+    assert!(straight < 2 * turned, "{straight} bytes, {turned} when turned");
+}
+
 /// A plate of twelve triangles, a fraction of a cell thick: the field distinguishes both sides and the inside.
 #[test]
 fn a_thin_plate_has_two_sides() {

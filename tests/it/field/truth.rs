@@ -85,12 +85,13 @@ impl Case {
     }
 }
 
-/// The box, capsule and torus of the source's tests, a thin plate, and surfaces with few vertices.
+/// The box, capsule and torus of the source's tests, a finer box, a thin plate, and surfaces with few vertices.
 pub fn small() -> &'static [Case] {
     static CASES: OnceLock<Vec<Case>> = OnceLock::new();
     CASES.get_or_init(|| {
         let inputs = [
             Input::new("box", shapes::cuboid(DVec3::new(0.02, 0.03, 0.05))),
+            Input::new("box of squares", shapes::subdivide(&shapes::cuboid(DVec3::splat(0.01)))),
             Input::new("capsule", shapes::capsule(0.004, 0.02, 16)),
             Input::new("torus", shapes::torus(0.01, 0.003, 24, 12)),
             Input::new("plate", shapes::cuboid(DVec3::new(0.03, 0.02, 0.0002))),

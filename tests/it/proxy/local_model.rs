@@ -30,6 +30,11 @@ const MOTIONS: usize = 10;
 /// Number of cases, which take tissues and tools in turn; then the tissue rests or moves.
 const RUNS: usize = 120;
 
+/// Force shading of a run, radians: a third of the runs have it.
+fn shading(run: usize) -> f64 {
+    if run % 3 == 2 { 0.5 } else { 0.0 }
+}
+
 fn tissues() -> [MeshData; 5] {
     let mut bowl = shapes::sphere(0.05, 24);
     bowl.positions.iter_mut().for_each(|p| p.z -= 0.05);
@@ -111,23 +116,28 @@ struct Case {
     is_late: bool,
     /// The object that a link closed on holds it back.
     lags: bool,
+    is_shaded: bool,
     /// Triangles of the tissue at the model's time, and the velocities of their vertices.
     tissue: Vec<[DVec3; 3]>,
     velocities: Vec<[DVec3; 3]>,
 }
 
 impl Case {
-    /// `time`: time limit of the tick, after the proxy has been moved.
+    /// `moves`: the tissue moves. `time`: time limit of the tick, after the proxy has been moved.
     fn new(
         random: &mut Random,
         tissue: &MeshData,
         tool: &Instrument,
-        moves: bool,
+        (moves, force_shading_rad): (bool, f64),
         time: &Countdown,
     ) -> Option<Case> {
         let hold = random.unit_vector() * random.range(0.0, 0.05);
-        let options =
-            |o: RenderOptions| RenderOptions { local_model: true, hold_point_m: hold, ..o };
+        let options = |o: RenderOptions| RenderOptions {
+            local_model: true,
+            hold_point_m: hold,
+            force_shading_rad,
+            ..o
+        };
         let tissues = std::slice::from_ref(tissue);
         let mut stage = ProxyStage::new(tissues, &tool.links, options);
         stage.pose.tool_from_link.clone_from(&tool.open);
@@ -183,7 +193,15 @@ impl Case {
         let ids: Vec<_> = mesh.triangle_ids().collect();
         let tissue = ids.iter().map(|t| mesh.triangle(*t)).collect();
         let velocities = ids.iter().map(|t| mesh.vertices(*t).map(velocity)).collect();
-        Some(Case { stage, model, is_late, lags, tissue, velocities })
+        Some(Case {
+            stage,
+            model,
+            is_late,
+            lags,
+            is_shaded: force_shading_rad > 0.0,
+            tissue,
+            velocities,
+        })
     }
 
     /// A motion and an age within the model's stated bounds.
@@ -276,8 +294,9 @@ impl Case {
             return GapError::Along(least);
         }
         let on_tissue = row.on_tool - row.normal * row.gap_m;
-        let is_own =
-            |t: &[DVec3; 3]| closest_on_triangle(on_tissue, t).distance(on_tissue) <= ROUNDING_M;
+        // The point of a smooth surface is off its triangle, by less than the stated error.
+        let off = ROUNDING_M + if self.is_shaded { row.gap_error_m } else { 0.0 };
+        let is_own = |t: &[DVec3; 3]| closest_on_triangle(on_tissue, t).distance(on_tissue) <= off;
         let own = self.tissue.iter().zip(moved).filter(|(t, _)| is_own(t));
         let aside = own.map(|(_, now)| closest_on_triangle(on_plane, now).distance(on_plane));
         GapError::Aside(aside.fold(f64::INFINITY, f64::min))
@@ -386,7 +405,8 @@ fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
         let mut random = seed.random(run as u64);
         let (tissue, tool) = (&tissues[run % 5], &tools[run / 5 % 5]);
         let time = Countdown::of(usize::MAX);
-        let case = Case::new(&mut random, tissue, tool, run / 25 % 2 == 1, &time);
+        let how = (run / 25 % 2 == 1, shading(run));
+        let case = Case::new(&mut random, tissue, tool, how, &time);
         let Some(case) = case else { continue };
         n_late += usize::from(case.is_late);
         let n_screws = case.model.screws.iter().flatten().count();
@@ -444,8 +464,8 @@ fn planes_of_no_contact_hold_the_flanks_of_folds() {
     for run in 0..scaled(50) {
         let mut random = seed.random(run as u64);
         let time = Countdown::of(usize::MAX);
-        let moves = run / 5 % 2 == 1;
-        let case = Case::new(&mut random, &folds, &tools[run % 5], moves, &time);
+        let how = (run / 5 % 2 == 1, shading(run));
+        let case = Case::new(&mut random, &folds, &tools[run % 5], how, &time);
         if let Some(case) = case {
             shown.look(&case, &mut random, run);
         }
@@ -472,16 +492,16 @@ fn a_model_that_time_cuts_short_is_complete_in_a_smaller_radius() {
     for run in 0..scaled(60) {
         let mut random = seed.random(run as u64);
         let (tissue, tool) = (&tissues[run % 5], &tools[run / 5 % 5]);
-        let moves = run / 25 % 2 == 1;
+        let how = (run / 25 % 2 == 1, shading(run));
         let time = Countdown::of(usize::MAX);
         // Equal random numbers give an equal proxy.
-        let whole = Case::new(&mut random.clone(), tissue, tool, moves, &time);
+        let whole = Case::new(&mut random.clone(), tissue, tool, how, &time);
         let Some(whole) = whole else { continue };
         // The search around the tool comes first; the bounds come in the second half.
         let asked = time.asked.get();
         let most =
             asked / 2 + seed.random(1_000_000 + run as u64).below((asked - asked / 2).max(1));
-        let short = Case::new(&mut random, tissue, tool, moves, &Countdown::of(most));
+        let short = Case::new(&mut random, tissue, tool, how, &Countdown::of(most));
         // Time ran out before the search around the tool ended: no model.
         let Some(short) = short else { continue };
         let radii = [&short, &whole].map(|case| case.model.complete_radius_m);

@@ -250,6 +250,7 @@ async fn an_option_that_cannot_be_is_refused_by_its_name() {
     let bad: [(RenderOptions, &str); 5] = [
         (RenderOptions { stiffness_n_per_m: -1.0, ..options() }, "stiffness_n_per_m"),
         (RenderOptions { friction: f64::NAN, ..options() }, "friction"),
+        (RenderOptions { force_shading_rad: 1.01, ..options() }, "force_shading_rad"),
         (RenderOptions { tool_id: 7, ..options() }, "tool_id"),
         (RenderOptions { cutting_links: vec![1], ..options() }, "cutting_links"),
         (RenderOptions { hold_point_m: Some(vec3(0.0, 1e9, 0.0)), ..options() }, "hold_point_m.y"),

@@ -69,6 +69,8 @@ class Render:
         tissue_loads: also report `TissueLoad`s, which a solver adds to its external forces.
         device_distances: also report the links' distances at the device's pose.
         local_model: also report `LocalModel`s, from which a servo at the device renders.
+        force_shading_rad: greatest angle between two facets of a tissue that count as one smooth
+            surface to the force, at most 1. 0: none. 0.5 suits an organ.
     """
 
     tool: Tool
@@ -85,6 +87,7 @@ class Render:
     tissue_loads: bool = False
     device_distances: bool = False
     local_model: bool = False
+    force_shading_rad: float = 0.0
 
     def message(self, scene_id: str) -> Any:
         """Converts the options to the contract's message."""

@@ -200,8 +200,8 @@ impl Membership {
         Ok(())
     }
 
-    /// Returns the other servers that may be running. Of each address, only the server heard of last: an earlier server
-    /// there may have been killed.
+    /// Returns the other servers that may be running, at each address only the server heard of last: an earlier
+    /// server there may have been killed.
     ///
     /// # Errors
     /// I/O errors of the store.

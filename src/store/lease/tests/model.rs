@@ -484,8 +484,8 @@ impl World {
         Some(next)
     }
 
-    /// Writes the claim again whose outcome is unknown. Whether it succeeds or another claim exists: the scene is not
-    /// its own.
+    /// Writes the claim again whose outcome is unknown. The scene is not its own if the
+    /// write succeeds, nor if another claim exists.
     fn end_again(&self, n: usize) -> Option<World> {
         let own = &self.servers[n];
         let is_quiet = own.serves.is_none() && !own.is_recovered();
