@@ -11,14 +11,12 @@ use self::{
     summary::summary,
     watched::{WatchFailed, watch},
 };
+use crate::service::replay::{ReplayError, ReplayOptions, replay};
 use crate::{
     config::{LiveViewArgs, LiveViewError},
     geometry::lanes::use_narrow,
     os::stdout::print,
-    service::recording::{
-        recorded::Recording,
-        replay::{ReplayError, ReplayOptions, replay},
-    },
+    service::recording::recorded::Recording,
     store::{FieldCache, default_data_dir},
 };
 

@@ -5,10 +5,14 @@
 //! by `transport` and `serve`, which route the generated services; outside the service by `client` and `load`. No other
 //! module depends on protobuf: `host`, `access` and `metrics` have types of their own.
 //!
-//! An error keeps its own type up to the handler, which returns `Refused`. `status`, above them all, is the only module
-//! that maps errors to codes.
+//! An error keeps its own type up to the handler, which returns `Refused`. `rpc::status` is the only module that maps
+//! errors to codes.
 //!
-//! `recording` writes a scene's requests and answers to a file, and replays them.
+//! The folders are layers, each of which names only the ones before it: the files beside them that have no folder
+//! (clock, deadlines, refusals), `access`, `metrics`, `host`, `convert`, `recording`, `loops`, `replay` and `rpc`,
+//! `transport`, `web`, `serve`.
+//!
+//! `recording` writes a scene's requests and answers to a file, and `replay` plays them.
 //!
 //! Time comes from `clock` and is passed to the engine as an argument. Ticks are computed on the runtime's threads,
 //! where their bytes arrive; calls that may take longer are answered by the threads of `transport::background`; writes
@@ -16,6 +20,7 @@
 //! self-collisions to the background's blocking pool. Metrics, the health page, the live view's port (`web`) and the
 //! watchdog have a thread of their own (`control`).
 
+mod accept_errors;
 mod access;
 #[cfg(any(feature = "agones", test))]
 mod agones;
@@ -27,22 +32,29 @@ mod convert;
 mod control;
 #[cfg(fuzzing)]
 pub mod convert;
+mod deadline;
 mod heartbeat;
 mod host;
 pub mod log;
+mod loops;
 mod metrics;
+mod notifier;
 pub mod recording;
 mod refused;
+pub mod replay;
+mod request_field;
 mod rpc;
 mod serve;
-mod status;
 mod systemd;
 mod transport;
 mod web;
 
 // Also public for the fuzz targets: drives streams without a transport.
 #[cfg(fuzzing)]
-pub use self::{access::caller::Caller, host::sessions::SessionRegistry, rpc::track::Track};
+pub use self::{
+    access::caller::Caller,
+    loops::{sessions::SessionRegistry, track::Track},
+};
 pub use access::credential_file::AccessError;
 pub use host::scene_registry::SceneRegistry;
 pub use serve::{ServeError, check_files, run, serve, serve_registry};

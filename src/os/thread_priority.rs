@@ -12,6 +12,14 @@ pub(crate) const STEPS_DOWN: i32 = 10;
 // Not 1: Windows raises a thread by one or two for a moment when an event that it waited for has come.
 pub(crate) const STEPS_DOWN: i32 = 2;
 
+/// Lowers the priority of this thread as [`lower_own`] does, and logs an error.
+#[cfg(feature = "server")]
+pub fn lower_priority() {
+    if let Err(e) = lower_own() {
+        tracing::warn!("a thread keeps the priority of ticks: {e}");
+    }
+}
+
 /// Lowers the priority of this thread, so that other threads of the process run first if cores are short. Does nothing
 /// if threads have no priority of their own.
 ///

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::service::recording::replay::{ReplayReport, ReplayStop, SessionReplay};
+use crate::service::replay::{ReplayReport, ReplayStop, SessionReplay};
 
 /// Returns some lines for the scene and for each loop.
 pub fn summary(report: &ReplayReport) -> String {

@@ -12,14 +12,11 @@ use std::{
 use tokio::{runtime, sync::oneshot};
 
 use super::summary::summary;
+use crate::service::replay::{ReplayError, ReplayOptions, replay};
 use crate::{
     config::{Config, MetricsSettings},
     os::{interrupt::Interrupt, stdout::print},
-    service::{
-        ListenError, Listeners, SceneRegistry, ServeError,
-        recording::replay::{ReplayError, ReplayOptions, replay},
-        serve_registry,
-    },
+    service::{ListenError, Listeners, SceneRegistry, ServeError, serve_registry},
     store::FieldCache,
 };
 
@@ -103,7 +100,7 @@ fn play(
 ) -> ReplayError {
     let mut played_for = None;
     loop {
-        let newest = registry.metrics().newest_watcher();
+        let newest = registry.streams().newest_watcher();
         if newest <= played_for {
             thread::sleep(LOOK);
             continue;

@@ -25,11 +25,8 @@ use tonic::{
 };
 use tracing::{info, warn};
 
-use super::{
-    clock::now_ns,
-    heartbeat::Heartbeat,
-    host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
-};
+use super::loops::sessions::SessionRegistry;
+use super::{clock::now_ns, heartbeat::Heartbeat, host::scene_registry::SceneRegistry};
 use counted_places::CountedPlaces;
 use sdk::{
     Empty, GameServer,

@@ -11,14 +11,13 @@ pub mod pose;
 pub mod query;
 pub mod refusal;
 pub mod rendering;
-pub mod request_field;
 pub mod scene;
 pub mod self_collision;
 pub mod tick;
 pub mod upload;
 pub mod watch;
 
-pub use request_field::{FieldError, Problem};
+pub use super::request_field::{FieldError, Problem};
 
 use crate::{proto, scene::saved::SCENE_ID_CHARS_MAX};
 

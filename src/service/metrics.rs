@@ -2,9 +2,7 @@
 //! contended cache line. Readers add them up on request.
 
 pub mod cluster;
-pub mod exposition;
 pub mod histogram;
-pub mod page;
 pub mod recent;
 pub mod record;
 pub mod store;
@@ -21,13 +19,6 @@ use std::{
 use parking_lot::Mutex;
 use tonic::Code;
 
-use super::{
-    access::caller::Caller,
-    host::{
-        live_view::last_tick::LastTick,
-        quota::{self, OverQuota},
-    },
-};
 use cluster::ClusterMetrics;
 use histogram::Histogram;
 use record::RecordMetrics;
@@ -57,9 +48,6 @@ pub struct Metrics {
     pub record: Arc<RecordMetrics>,
     /// Metrics of sharing scenes with other servers.
     pub cluster: ClusterMetrics,
-    /// Open streams by number, and the counts of ended ones.
-    // Locked when a stream begins or ends and by a scrape, never in a tick.
-    streams: Mutex<Streams>,
     calls: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
 }
 
@@ -69,49 +57,6 @@ pub const REFUSAL_REASONS: [&str; 7] =
 
 /// Reasons why admitted connections are closed; indices of [`Metrics::connections_closed`].
 pub const CLOSE_REASONS: [&str; 5] = ["no_call", "headers", "unread", "made_room", "refused"];
-
-#[derive(Default)]
-struct Streams {
-    last_number: u64,
-    now: BTreeMap<u64, Arc<StreamMetrics>>,
-    /// Keys of live views, by number.
-    watchers: BTreeMap<u64, Option<String>>,
-    ended: TickMetrics,
-}
-
-/// An open live view.
-pub struct OpenWatch {
-    metrics: Arc<Metrics>,
-    number: u64,
-}
-
-/// Maximum live views of a server: each takes some tens of microseconds of a core for a frame.
-pub const WATCHERS_MAX: usize = 16;
-
-/// Reasons why a live view is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum WatchRefused {
-    /// The key has its maximum number of streams.
-    #[error(transparent)]
-    Quota(#[from] OverQuota),
-    /// The server has its maximum number of live views.
-    #[error("there are {WATCHERS_MAX} live views already, the limit")]
-    Full,
-}
-
-/// Metrics of one haptic loop; written only by the thread that computes its ticks.
-pub struct StreamMetrics {
-    /// Id of its scene.
-    pub scene: String,
-    /// Name of its client's key.
-    pub key: Option<String>,
-    /// Number of the stream, in order of their begin, from 1.
-    pub number: u64,
-    /// Metrics of its ticks.
-    pub ticks: TickMetrics,
-    /// Its newest tick, for live views.
-    pub last_tick: LastTick,
-}
 
 /// Counts and times of ticks.
 #[derive(Debug, Default)]
@@ -198,7 +143,8 @@ impl TickMetrics {
         self.missed.get() as f64 / self.answered.get().max(1) as f64
     }
 
-    fn add(&self, other: &TickMetrics) {
+    /// Adds the counts and times of other ticks.
+    pub fn add(&self, other: &TickMetrics) {
         for (into, from) in self.counts().into_iter().zip(other.counts()) {
             into.add(from.get());
         }
@@ -231,78 +177,8 @@ impl Metrics {
             store: Arc::default(),
             record: Arc::default(),
             cluster: ClusterMetrics::default(),
-            streams: Mutex::default(),
             calls: Mutex::default(),
         }
-    }
-
-    /// Registers a haptic loop.
-    ///
-    /// # Errors
-    /// Returns an error if the caller's key has its maximum number of streams.
-    pub fn stream_begins(
-        &self,
-        scene: &str,
-        caller: &Caller,
-        last_tick: LastTick,
-    ) -> Result<Arc<StreamMetrics>, OverQuota> {
-        let mut streams = self.streams.lock();
-        streams.check_quota(caller)?;
-        streams.last_number += 1;
-        let number = streams.last_number;
-        let ticks = TickMetrics::default();
-        let (scene, key) = (scene.to_owned(), caller.name().map(str::to_owned));
-        let stream = Arc::new(StreamMetrics { scene, key, number, ticks, last_tick });
-        streams.now.insert(number, Arc::clone(&stream));
-        Ok(stream)
-    }
-
-    /// Removes a haptic loop; its counts stay in the totals.
-    pub fn stream_ends(&self, stream: &StreamMetrics) {
-        let mut streams = self.streams.lock();
-        if streams.now.remove(&stream.number).is_some() {
-            streams.ended.add(&stream.ticks);
-        }
-    }
-
-    /// Registers a live view.
-    ///
-    /// # Errors
-    /// Returns an error if the caller's key, or the server, has its maximum number of them.
-    pub fn watch_begins(self: &Arc<Self>, caller: &Caller) -> Result<OpenWatch, WatchRefused> {
-        let mut streams = self.streams.lock();
-        streams.check_quota(caller)?;
-        if streams.watchers.len() >= WATCHERS_MAX {
-            return Err(WatchRefused::Full);
-        }
-        streams.last_number += 1;
-        let number = streams.last_number;
-        streams.watchers.insert(number, caller.name().map(str::to_owned));
-        Ok(OpenWatch { metrics: Arc::clone(self), number })
-    }
-
-    /// Returns the number of the open live view that began last. Numbers rise.
-    pub fn newest_watcher(&self) -> Option<u64> {
-        self.streams.lock().watchers.last_key_value().map(|(number, _)| *number)
-    }
-
-    /// Returns the number of open live views.
-    pub fn n_watchers(&self) -> usize {
-        self.streams.lock().watchers.len()
-    }
-
-    /// Returns the open streams.
-    pub fn streams(&self) -> Vec<Arc<StreamMetrics>> {
-        self.streams.lock().now.values().cloned().collect()
-    }
-
-    /// Returns the ticks of all streams, open and ended.
-    pub fn ticks(&self) -> TickMetrics {
-        let all = TickMetrics::default();
-        let streams = self.streams.lock();
-        all.add(&streams.ended);
-        streams.now.values().for_each(|stream| all.add(&stream.ticks));
-        all
     }
 
     /// Counts a call that was answered, or whose stream of answers has begun.
@@ -313,22 +189,6 @@ impl Metrics {
     /// Returns the number of calls by method and code.
     pub fn calls(&self) -> Vec<((&'static str, &'static str), u64)> {
         self.calls.lock().iter().map(|(key, n)| (*key, *n)).collect()
-    }
-}
-
-impl Streams {
-    /// Checks the quota of streams; live views count like haptic loops.
-    fn check_quota(&self, caller: &Caller) -> Result<(), OverQuota> {
-        let Some(key) = caller.name() else { return Ok(()) };
-        let keys = self.now.values().map(|s| &s.key).chain(self.watchers.values());
-        let used = keys.filter(|k| k.as_deref() == Some(key)).count();
-        quota::check(key, "streams", used as u64, 1, caller.quotas().streams)
-    }
-}
-
-impl Drop for OpenWatch {
-    fn drop(&mut self) {
-        self.metrics.streams.lock().watchers.remove(&self.number);
     }
 }
 

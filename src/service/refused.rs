@@ -1,6 +1,6 @@
 //! Refusals of requests: canonical code, subject and message.
 //!
-//! Every handler returns this one error type. `status` creates it from each error of the engine and of the service, so
+//! Every handler returns this one error type. `rpc::status` creates it from each error of the engine and of the service, so
 //! handlers name neither that file nor the errors below it.
 
 use std::collections::HashMap;

@@ -4,14 +4,11 @@
 pub(super) mod add;
 pub(super) mod deform;
 pub(super) mod fair_jobs;
-pub(super) mod haptic_loop;
 pub(super) mod haptic_service;
-pub(super) mod loop_engine;
 pub(super) mod mesh_upload;
 pub(super) mod queries;
 pub(super) mod scene_service;
 pub(super) mod self_collisions;
-pub(super) mod track;
-pub(super) mod until_ended;
+mod status;
 pub(super) mod watch;
 pub(super) mod watch_service;

@@ -33,6 +33,7 @@ use tracing::{info, warn};
 
 #[cfg(any(feature = "agones", test))]
 use super::agones::Sidecar;
+use super::loops::sessions::SessionRegistry;
 use super::{
     access::{Access, credential_file::AccessError},
     catch_panic::catch_panic_blocking,
@@ -50,7 +51,6 @@ use super::{
         },
         fields::Fields,
         scene_registry::SceneRegistry,
-        sessions::SessionRegistry,
     },
     recording::recorders::Recorders,
     rpc::{haptic_service::Haptics, scene_service::Scenes, watch_service::Watches},
@@ -80,10 +80,9 @@ use crate::{
         scenes::scene_store::{SceneStore, StoreError},
     },
 };
-
 #[cfg(feature = "objects")]
 use crate::{
-    config::StoreSettings, service::transport::background::lower_priority,
+    config::StoreSettings, os::thread_priority::lower_priority,
     store::place::object_address::ObjectAddress,
 };
 

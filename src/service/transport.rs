@@ -1,6 +1,5 @@
 //! From the socket to the handler: access, choice of threads, and the middleware of every call.
 
-pub(super) mod accept_errors;
 pub(super) mod acceptor;
 pub(super) mod answer_bytes;
 pub(super) mod background;
@@ -9,7 +8,6 @@ pub(super) mod call_middleware;
 pub(super) mod connection;
 pub(super) mod connection_life;
 pub(super) mod connection_table;
-pub(super) mod deadline;
 mod frame_turn;
 pub(super) mod header_block;
 pub(super) mod late_answer;

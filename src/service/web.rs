@@ -2,6 +2,8 @@
 
 pub mod browser_calls;
 mod connection_use;
+mod exposition;
+mod health_page;
 pub mod serve;
 pub mod viewer_files;
 mod web_places;

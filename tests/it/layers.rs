@@ -47,7 +47,9 @@ const NAME_THE_CONTRACT: &[&str] = &[
     "client",
     "load",
     "service::convert",
+    "service::loops",
     "service::recording",
+    "service::replay",
     "service::rpc",
     "service::serve",
     "service::transport",
@@ -82,6 +84,13 @@ fn no_files_need_each_other_in_a_circle() {
     assert!(found.is_empty(), "{} circles:\n{}", found.len(), found.join("\n"));
 }
 
+/// Folders whose parts still need each other.
+const KNOWN_CIRCLES: [&str; 1] = ["service::host"];
+
+fn is_in_a_known_circle(part: &[String]) -> bool {
+    KNOWN_CIRCLES.contains(&part[..part.len() - 1].join("::").as_str())
+}
+
 /// A folder and the file of its name are one part of the folder above.
 #[test]
 fn no_folders_need_each_other_in_a_circle() {
@@ -100,6 +109,7 @@ fn no_folders_need_each_other_in_a_circle() {
     }
     let found: Vec<String> = circles(&folders)
         .iter()
+        .filter(|parts| !parts.iter().all(|part| is_in_a_known_circle(part)))
         .map(|parts| parts.iter().map(|f| f.join("::")).collect::<Vec<_>>().join(", "))
         .collect();
     assert!(found.is_empty(), "{} circles:\n{}", found.len(), found.join("\n"));

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::denied::Denied;
-use crate::service::host::notifier::{Notifier, Subscription};
+use crate::service::notifier::{Notifier, Subscription};
 
 /// Revocation state of a key. A file that is read again hands it on if name, role and secret stay.
 #[derive(Debug)]

@@ -2,11 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{
-    FieldError, Problem, proto,
-    request_field::{points, threes},
-    scene::sign_rule,
-};
+use super::{FieldError, Problem, proto, scene::sign_rule};
+use crate::service::request_field::{points, threes};
 use crate::{
     geometry::TriangleId,
     scene::{

@@ -2,7 +2,8 @@
 
 use glam::{DQuat, DVec3};
 
-use super::{FieldError, Problem, proto, request_field::coordinate};
+use super::{FieldError, Problem, proto};
+use crate::service::request_field::coordinate;
 use crate::{geometry::Pose, scene::SurfacePoint};
 
 /// Parses a point within the world; a missing one is the origin.

@@ -4,9 +4,9 @@ use glam::DVec3;
 
 use super::{
     FieldError, Problem, proto,
-    request_field::{coordinate, in_range, threes},
     tick::{check_link_poses, tool_pose},
 };
+use crate::service::request_field::{coordinate, in_range, threes};
 use crate::{
     geometry::Pose,
     scene::{

@@ -5,7 +5,7 @@ use std::{collections::HashSet, mem};
 use glam::DVec3;
 use tonic::Status;
 
-use super::{FieldError, Problem, proto, request_field::in_range};
+use super::{FieldError, Problem, proto};
 use crate::scene::{
     Limits, SurfacePoint, TissueId,
     limits::{CANDIDATE_PAIRS_MAX, DISTANCE_MAX_M, FEATURE_CONTACTS_CHUNK, FEATURE_CONTACTS_MAX},
@@ -14,6 +14,7 @@ use crate::scene::{
         TissueMotion,
     },
 };
+use crate::service::request_field::in_range;
 
 /// Default for the maximum number of contacts in the answer.
 const CONTACTS_USUAL: usize = 4_096;

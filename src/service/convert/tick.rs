@@ -6,8 +6,8 @@ use super::{
     FieldError, Problem,
     pose::{pose, pose_or_identity},
     proto, rendering,
-    request_field::{in_range, within_limit},
 };
+use crate::service::request_field::{in_range, within_limit};
 use crate::{
     geometry::Pose,
     proxy::RenderOptions,

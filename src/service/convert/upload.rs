@@ -4,8 +4,8 @@ use super::{
     FieldError, Problem,
     pose::{axis, point, pose_or_identity},
     proto,
-    request_field::{in_range, name, within_limit},
 };
+use crate::service::request_field::{in_range, name, within_limit};
 use crate::{
     geometry::{
         Orientation, Pose,

@@ -9,9 +9,9 @@ use super::{
     pose::{point, pose_message, vec3},
     proto,
     rendering::state,
-    request_field::in_range,
     scene::kind,
 };
+use crate::service::request_field::in_range;
 use crate::{
     geometry::{TriangleId, TriangleMesh},
     scene::{TissueId, ToolId},

@@ -5,11 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
-use super::{
-    cluster::scene_lease::{NewOwner, SceneLease},
-    notifier::{Notifier, Subscription},
-};
+use super::cluster::scene_lease::{NewOwner, SceneLease};
 use crate::scene::Scene;
+use crate::service::notifier::{Notifier, Subscription};
 
 /// Consecutive panics of its writer that quarantine a scene.
 pub const PANICS_MAX: u32 = 3;

@@ -29,6 +29,7 @@ use super::{
     quota::{self, Ledger, Reservation, RoomRefused, Share},
     scene_error::SceneRegistryError,
     scene_life::{Ended, SceneLife, ServerLife},
+    stream_table::StreamTable,
     tick_budget::TickBudgets,
     unread_scenes::UnreadScenes,
     writer::SceneWriter,
@@ -54,6 +55,7 @@ pub struct SceneRegistry {
     hosts: RwLock<BTreeMap<String, Arc<SceneHost>>>,
     server: ServerLife,
     metrics: Arc<Metrics>,
+    streams: Arc<StreamTable>,
     ledger: Arc<Ledger>,
     /// Unset if no scene is persisted.
     keeping: OnceLock<Keeping>,
@@ -112,6 +114,7 @@ impl SceneRegistry {
             hosts: RwLock::default(),
             server: ServerLife::default(),
             metrics: Arc::new(Metrics::new(config.sessions.objective)),
+            streams: Arc::default(),
             ledger: Arc::new(Ledger::new(MemoryLimit::new(config.limits.memory_bytes))),
             keeping: OnceLock::new(),
             recorders: OnceLock::new(),
@@ -216,6 +219,11 @@ impl SceneRegistry {
     /// Metrics of the server.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
+    }
+
+    /// Returns the open haptic loops and live views.
+    pub fn streams(&self) -> &Arc<StreamTable> {
+        &self.streams
     }
 
     /// Limits on client requests.

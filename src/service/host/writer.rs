@@ -20,12 +20,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{error, warn};
 
 use super::scene_life::{PANICS_MAX, SceneLife};
+use crate::os::thread_priority::lower_priority;
 use crate::scene::{Scene, Tissue};
 use crate::service::{
     catch_panic::{Panicked, catch_panic},
     clock::now_ns,
     metrics::Metrics,
-    transport::background::lower_priority,
 };
 
 /// Maximum jobs that wait or run; further callers wait without holding a thread.

@@ -17,13 +17,12 @@ use super::{
     scene_recorder::{RecorderState, SceneRecorder},
     writer::{RecordingJob, work},
 };
+use crate::os::thread_priority::lower_priority;
 use crate::{
     config::{Config, RecordSettings},
     proto::RecordingHead,
     scene::Scene,
-    service::{
-        clock::now_ns, metrics::record::RecordMetrics, transport::background::lower_priority,
-    },
+    service::{clock::now_ns, metrics::record::RecordMetrics},
     store::scenes::file_head,
 };
 

@@ -6,6 +6,7 @@ use tonic::Status;
 use tracing::info;
 
 use super::mesh_upload::{MeshUpload, Requests, collect};
+use crate::service::deadline::CallDeadline;
 use crate::{
     geometry::{Pose, mesh::load::LoadedMesh},
     scene::{
@@ -36,7 +37,6 @@ use crate::{
             scene_registry::{SceneHost, SceneRegistry},
         },
         refused::Refused,
-        transport::deadline::CallDeadline,
     },
 };
 

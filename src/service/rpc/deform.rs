@@ -6,7 +6,8 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::Status;
 use tracing::{Instrument, Span};
 
-use super::until_ended::UntilEnded;
+use crate::service::deadline::CallDeadline;
+use crate::service::loops::until_ended::UntilEnded;
 use crate::{
     proto::{DeformRequest, DeformResponse},
     service::{
@@ -14,7 +15,6 @@ use crate::{
         convert::{self, Problem, deform::RefusedDeformation},
         host::{quota::Share, scene_registry::SceneRegistry},
         refused::Refused,
-        transport::deadline::CallDeadline,
     },
 };
 

@@ -7,13 +7,14 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{
     queries::{QUERY_TIME_MAX, QueryJobs, QueryTookTooLong},
     self_collisions::SelfCollisionJobs,
-    track::Track,
 };
 use crate::scene::{
     Scene, SceneError,
     query::{self, distances},
     tick::{Session, answer::TissueState},
 };
+use crate::service::loops::sessions::SessionRegistry;
+use crate::service::loops::track::Track;
 use crate::{
     proto::{self, haptic_service_server::HapticService},
     service::{
@@ -24,7 +25,6 @@ use crate::{
         host::{
             quota::{Reservation, RoomRefused, Share},
             scene_registry::SceneRegistry,
-            sessions::SessionRegistry,
         },
         refused::Refused,
     },

@@ -10,8 +10,9 @@ use tokio::time::timeout;
 use tokio_stream::StreamExt;
 use tonic::{Status, Streaming};
 
-use super::until_ended::UntilEnded;
+use crate::service::loops::until_ended::UntilEnded;
 
+use crate::service::request_field::{points, threes, within_limit};
 use crate::{
     geometry::{
         MeshData,
@@ -22,12 +23,13 @@ use crate::{
 };
 use crate::{
     proto,
-    service::convert::{
-        FieldError, Problem,
-        request_field::{points, threes, within_limit},
-        upload::{DeclaredSize, MeshDeclared},
+    service::{
+        convert::{
+            FieldError, Problem,
+            upload::{DeclaredSize, MeshDeclared},
+        },
+        host::fair_places::FairPlaces,
     },
-    service::host::fair_places::FairPlaces,
 };
 
 /// A mesh that is being uploaded.

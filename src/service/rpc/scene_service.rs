@@ -9,7 +9,9 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{Instrument, Span};
 
-use super::{add, deform::deform, mesh_upload::Requests, until_ended::UntilEnded};
+use super::{add, deform::deform, mesh_upload::Requests};
+use crate::service::deadline::{CallDeadline, deadline};
+use crate::service::loops::until_ended::UntilEnded;
 use crate::{
     proto::{self, scene_service_server::SceneService},
     scene::{Tissue, saved::SceneChange},
@@ -30,7 +32,6 @@ use crate::{
             scene_registry::{SceneHost, SceneRegistry},
         },
         refused::Refused,
-        transport::deadline::{CallDeadline, deadline},
     },
 };
 

@@ -18,6 +18,8 @@ use tokio_stream::Stream;
 use tonic::Status;
 
 use crate::scene::Scene;
+use crate::service::host::stream_table::{OpenWatch, StreamMetrics};
+use crate::service::notifier::Subscription;
 use crate::{
     proto::{WatchPart, WatchResponse, WatchedSession},
     service::{
@@ -26,13 +28,12 @@ use crate::{
         convert::watch::{WatchOptions, figures, piece, session, wish_message},
         host::{
             live_view::viewed_scene::{ViewPiece, ViewedScene},
-            notifier::Subscription,
             quota::{Reservation, Share},
             scene_error::SceneRegistryError,
             scene_life::{SceneLife, ServerLife},
             scene_registry::{SceneHost, SceneRegistry},
         },
-        metrics::{OpenWatch, StreamMetrics, recent::RecentTicks},
+        metrics::recent::RecentTicks,
         refused::Refused,
     },
 };
@@ -112,7 +113,7 @@ impl Watch {
     /// Returns the haptic loops of the scene, ordered by number.
     fn loops(&self) -> Vec<Arc<StreamMetrics>> {
         let Some(viewed) = &self.viewed else { return Vec::new() };
-        let mut loops = self.registry.metrics().streams();
+        let mut loops = self.registry.streams().loops();
         loops.retain(|stream| stream.scene == viewed.scene.id());
         loops
     }

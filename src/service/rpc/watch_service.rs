@@ -40,7 +40,7 @@ impl WatchService for Watches {
             named = Some(NamedScene::of(&*self.registry.get(id)?));
         }
         let caller = caller(&request);
-        let open = self.registry.metrics().watch_begins(&caller)?;
+        let open = self.registry.streams().watch_begins(&caller)?;
         Ok(Response::new(Watch::new(Arc::clone(&self.registry), caller, (options, named), open)))
     }
 

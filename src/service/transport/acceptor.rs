@@ -23,13 +23,13 @@ use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
 use super::{
-    accept_errors::AcceptErrors,
     connection::{Connection, Wire},
     connection_table::{ConnectionTable, NoRoom},
     newcomer_turns::NewcomerTurns,
     unix_socket::{UnixListener, UnixStream},
 };
 use crate::config::TransportSettings;
+use crate::service::accept_errors::AcceptErrors;
 use crate::service::{
     access::Access,
     metrics::{Metrics, REFUSAL_REASONS},

@@ -12,10 +12,10 @@ use tokio::{
 };
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 use tonic::{Status, body::Body};
-use tracing::{Instrument, warn};
+use tracing::Instrument;
 
 use crate::{
-    os::thread_priority,
+    os::thread_priority::lower_priority,
     service::catch_panic::{CatchPanicBody, Panicked, catch_panic_future},
 };
 
@@ -101,13 +101,6 @@ impl Drop for Background {
     }
 }
 
-/// Lowers the priority of this thread, so that threads of ticks run before it if cores are short.
-pub fn lower_priority() {
-    if let Err(e) = thread_priority::lower_own() {
-        warn!("a thread keeps the priority of ticks: {e}");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -133,7 +126,7 @@ mod tests {
     #[cfg(any(target_os = "linux", windows))]
     #[tokio::test]
     async fn ticks_go_before_it() {
-        use thread_priority::{STEPS_DOWN, own_steps_down};
+        use crate::os::thread_priority::{STEPS_DOWN, own_steps_down};
 
         let own = own_steps_down();
         let background = background();

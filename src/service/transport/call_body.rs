@@ -12,7 +12,8 @@ use http_body::{Body as _, Frame, SizeHint};
 use tonic::{Code, Status, body::Body};
 use tracing::{Span, debug};
 
-use super::{deadline::EndedOnDrop, unread_request::mend_code};
+use super::unread_request::mend_code;
+use crate::service::deadline::EndedOnDrop;
 use crate::service::{
     access::revocation::RevocationWatch, catch_panic::last_frame, metrics::code_name,
 };

@@ -20,11 +20,11 @@ use super::{
     background::Background,
     call_body::CallBody,
     connection_life::{AnswerProgress, ConnectionLife},
-    deadline::{CallDeadline, EndedOnDrop},
     late_answer::LateAnswer,
     unread_request::mend_code,
 };
 use crate::config::TransportSettings;
+use crate::service::deadline::{CallDeadline, EndedOnDrop};
 use crate::{
     proto::haptic_service_server::HapticServiceServer,
     service::{

@@ -19,8 +19,8 @@ use http_body::{Body as _, Frame};
 use tokio::time::{Sleep, sleep_until};
 use tonic::{Code, Status, body::Body};
 
-use super::deadline::{CallDeadline, DeadlinePassed};
 use crate::service::catch_panic::last_frame;
+use crate::service::deadline::{CallDeadline, DeadlinePassed};
 
 /// Body of an answer whose handler is still running.
 pub struct LateAnswer {

@@ -28,13 +28,10 @@ use super::{
     viewer_files::ViewerFiles,
     web_places::{WebPlace, WebPlaces},
 };
+use super::{exposition::exposition, health_page::page};
 use crate::config::TransportSettings;
-use crate::service::{
-    heartbeat::Heartbeat,
-    host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
-    metrics::{exposition::exposition, page::page},
-    transport::accept_errors::AcceptErrors,
-};
+use crate::service::{accept_errors::AcceptErrors, loops::sessions::SessionRegistry};
+use crate::service::{heartbeat::Heartbeat, host::scene_registry::SceneRegistry};
 
 /// Path above the files of the live view.
 pub const VIEWER_PATH: &str = "/view/";

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 use parking_lot::Mutex;
 
 use super::connection_use::ConnectionUse;
-use crate::service::metrics::WATCHERS_MAX;
+use crate::service::host::stream_table::WATCHERS_MAX;
 
 /// Maximum connections: readers of metrics need few, and a browser opens up to six.
 const CONNECTIONS_MAX: usize = 64;

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use palpate::service::recording::replay::{ReplayOptions, ReplayReport, replay};
+use palpate::service::replay::{ReplayOptions, ReplayReport, replay};
 
 use super::configuration::Started;
 use crate::{

@@ -24,6 +24,7 @@ use tracing::error;
 
 use journal_files::{JournalFiles, Removal, failed};
 
+use crate::os::thread_priority::lower_priority;
 use crate::{
     config::StoreSettings,
     scene::{
@@ -37,7 +38,6 @@ use crate::{
             durable::{last_snapshot::LastSnapshot, not_kept::NotKept},
         },
         metrics::store::StoreMetrics,
-        transport::background::lower_priority,
     },
     store::scenes::{
         folder::{FoundScene, SceneFolder},

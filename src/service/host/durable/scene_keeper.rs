@@ -15,6 +15,7 @@ use super::{
     recovery::revive,
     scene_journal::{HandedIn, SceneJournal},
 };
+use crate::os::thread_priority::lower_priority;
 use crate::service::host::{
     fields::Fields,
     scene_registry::{SceneHost, SceneRegistry},
@@ -22,10 +23,7 @@ use crate::service::host::{
 use crate::{
     config::StoreSettings,
     scene::Tissue,
-    service::{
-        catch_panic::catch_panic, clock::now_ns, metrics::store::StoreMetrics,
-        transport::background::lower_priority,
-    },
+    service::{catch_panic::catch_panic, clock::now_ns, metrics::store::StoreMetrics},
 };
 
 /// Handle of the thread. Dropping it ends the thread, which first persists the newest positions of all scenes.

@@ -17,6 +17,7 @@ use tokio_stream::Stream;
 use tonic::Status;
 use tracing::Span;
 
+use super::sessions::{SessionLease, SessionRegistry};
 use super::{haptic_loop::HapticLoop, until_ended::UntilEnded};
 use crate::{
     proto::{TrackRequest, TrackResponse, track_request::Message},
@@ -25,11 +26,7 @@ use crate::{
         catch_panic::catch_panic,
         clock::now_ns,
         convert::Problem,
-        host::{
-            scene_life::Ended,
-            scene_registry::SceneRegistry,
-            sessions::{SessionLease, SessionRegistry},
-        },
+        host::{scene_life::Ended, scene_registry::SceneRegistry},
         refused::Refused,
     },
 };

@@ -1,16 +1,17 @@
 //! A replayed loop, shown to watchers.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::service::{
     access::caller::Caller,
     host::{
         live_view::last_tick::{AnsweredTick, TickShower, last_tick},
         scene_registry::SceneRegistry,
+        stream_table::{StreamMetrics, StreamTable},
     },
-    metrics::{Metrics, StreamMetrics, TickTimes},
+    loops::loop_engine::LoopEngine,
+    metrics::TickTimes,
     refused::Refused,
-    rpc::loop_engine::LoopEngine,
 };
 use crate::{
     proto::TrackStart,
@@ -19,7 +20,8 @@ use crate::{
 
 /// While this exists, its scene is in the registry, and the loop is one of the registry's streams.
 pub struct ShownLoop {
-    metrics: Arc<Metrics>,
+    objective: Duration,
+    streams: Arc<StreamTable>,
     stream: Arc<StreamMetrics>,
     shower: TickShower,
     tools: Vec<Arc<Tool>>,
@@ -39,14 +41,14 @@ impl ShownLoop {
         let tools: Vec<Arc<Tool>> = tools.collect::<Result<_, _>>()?;
         registry.insert_shown(Arc::clone(scene))?;
         let (shower, last_tick) = last_tick(&tools);
-        let metrics = Arc::clone(registry.metrics());
-        let stream = metrics.stream_begins(scene.id(), &Caller::ANYBODY, last_tick)?;
-        Ok(ShownLoop { metrics, stream, shower, tools })
+        let (objective, streams) = (registry.metrics().objective, Arc::clone(registry.streams()));
+        let stream = streams.loop_begins(scene.id(), &Caller::ANYBODY, last_tick)?;
+        Ok(ShownLoop { objective, streams, stream, shower, tools })
     }
 
     /// Shows a tick that was answered. `times` are those of the replay.
     pub fn show(&mut self, sequence: u64, times: &TickTimes, engine: &LoopEngine) {
-        self.stream.ticks.note(times, self.metrics.objective);
+        self.stream.ticks.note(times, self.objective);
         self.shower.show(&AnsweredTick {
             sequence,
             at_ns: times.done_ns,
@@ -60,6 +62,6 @@ impl ShownLoop {
 
 impl Drop for ShownLoop {
     fn drop(&mut self) {
-        self.metrics.stream_ends(&self.stream);
+        self.streams.loop_ends(&self.stream);
     }
 }

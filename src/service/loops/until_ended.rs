@@ -9,10 +9,8 @@ use std::{
 use tokio_stream::Stream;
 use tonic::Status;
 
-use crate::service::host::{
-    notifier::Subscription,
-    {scene_life::ServerLife, scene_registry::SceneRegistry},
-};
+use crate::service::host::{scene_life::ServerLife, scene_registry::SceneRegistry};
+use crate::service::notifier::Subscription;
 
 /// Yields requests, and an error in place of the next one if the server ends while it is awaited.
 pub struct UntilEnded<S> {

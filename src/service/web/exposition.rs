@@ -5,16 +5,16 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-use super::{
-    CLOSE_REASONS, Metrics, REFUSAL_REASONS, RENDER_STATES, STAGES,
-    histogram::{BOUNDS_US, Histogram},
-};
 use crate::os::process;
 use crate::service::clock::now_ns;
 use crate::service::host::{
     durable::last_snapshot::LastSnapshot,
     scene_registry::{SceneHost, SceneRegistry},
-    sessions::SessionCounts,
+};
+use crate::service::loops::sessions::SessionCounts;
+use crate::service::metrics::{
+    CLOSE_REASONS, Metrics, REFUSAL_REASONS, RENDER_STATES, STAGES,
+    histogram::{BOUNDS_US, Histogram},
 };
 
 /// Maximum number of streams with series of their own; further ones count in the totals only.
@@ -26,8 +26,8 @@ const STREAMS_SHOWN_MAX: usize = 64;
 pub fn exposition(registry: &SceneRegistry, counted: &SessionCounts) -> String {
     let mut text = ExpositionText::default();
     let (metrics, hosts) = (registry.metrics(), registry.all());
-    ticks(&mut text, metrics);
-    streams(&mut text, metrics);
+    ticks(&mut text, registry);
+    streams(&mut text, registry);
     writer(&mut text, metrics, &hosts);
     store(&mut text, registry, &hosts);
     record(&mut text, metrics);
@@ -90,8 +90,8 @@ fn escaped(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-fn ticks(text: &mut ExpositionText, metrics: &Metrics) {
-    let ticks = metrics.ticks();
+fn ticks(text: &mut ExpositionText, registry: &SceneRegistry) {
+    let ticks = registry.streams().ticks();
     let counts = [
         ("palpate_ticks_answered_total", "Ticks with an answer of their own.", &ticks.answered),
         ("palpate_ticks_coalesced_total", "Ticks coalesced into a newer one.", &ticks.coalesced),
@@ -108,7 +108,7 @@ fn ticks(text: &mut ExpositionText, metrics: &Metrics) {
     for (state, count) in RENDER_STATES.iter().zip(&ticks.renderings) {
         text.series(name, &[("state", state)], count.get());
     }
-    let objective = metrics.objective.as_secs_f64();
+    let objective = registry.metrics().objective.as_secs_f64();
     text.one("palpate_tick_objective_seconds", "gauge", "Slower ticks are missed.", objective);
     text.family(
         "palpate_tick_seconds",
@@ -120,11 +120,11 @@ fn ticks(text: &mut ExpositionText, metrics: &Metrics) {
     }
 }
 
-fn streams(text: &mut ExpositionText, metrics: &Metrics) {
-    let streams = metrics.streams();
+fn streams(text: &mut ExpositionText, registry: &SceneRegistry) {
+    let streams = registry.streams().loops();
     text.one("palpate_streams", "gauge", "Haptic loops, stale ones included.", streams.len());
-    text.one("palpate_watchers", "gauge", "Live views.", metrics.n_watchers());
-    let builds = metrics.field_builds.load(Relaxed);
+    text.one("palpate_watchers", "gauge", "Live views.", registry.streams().n_watchers());
+    let builds = registry.metrics().field_builds.load(Relaxed);
     text.one("palpate_field_builds", "gauge", "Fields of links that are built now.", builds);
     let name = "palpate_stream_missed_ratio";
     text.family(name, "gauge", "Ticks of one loop that were slower than the objective.");

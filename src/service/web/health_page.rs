@@ -2,12 +2,10 @@
 
 use std::fmt::{Display, Write};
 
-use super::{Metrics, STAGES};
 use crate::os::process;
-use crate::service::{
-    clock::now_ns,
-    host::{scene_registry::SceneRegistry, sessions::SessionCounts},
-};
+use crate::service::loops::sessions::SessionCounts;
+use crate::service::metrics::STAGES;
+use crate::service::{clock::now_ns, host::scene_registry::SceneRegistry};
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}\
      td,th{padding:.2em 1em .2em 0;text-align:right}td:first-child,th:first-child{text-align:left}\
@@ -32,14 +30,14 @@ pub fn page(registry: &SceneRegistry, counted: &SessionCounts, view: Option<&str
         paragraph(&mut html, &format!("<a href={view}>Live view</a> of the scenes."));
     }
     ticks(&mut html, registry);
-    streams(&mut html, registry.metrics(), counted);
+    streams(&mut html, registry, counted);
     scenes(&mut html, registry);
     html.push_str("<p>The same for Prometheus: <a href=/metrics>/metrics</a>.</html>");
     html
 }
 
 fn ticks(html: &mut String, registry: &SceneRegistry) {
-    let (ticks, objective) = (registry.metrics().ticks(), registry.metrics().objective);
+    let (ticks, objective) = (registry.streams().ticks(), registry.metrics().objective);
     heading(html, "Ticks");
     let missed = 100.0 * ticks.missed_ratio();
     paragraph(
@@ -61,7 +59,7 @@ fn ticks(html: &mut String, registry: &SceneRegistry) {
     html.push_str("</table>");
 }
 
-fn streams(html: &mut String, metrics: &Metrics, counted: &SessionCounts) {
+fn streams(html: &mut String, registry: &SceneRegistry, counted: &SessionCounts) {
     heading(html, "Haptic loops");
     let SessionCounts { stale, waiting, resumed, expired } = counted;
     paragraph(
@@ -72,7 +70,7 @@ fn streams(html: &mut String, metrics: &Metrics, counted: &SessionCounts) {
         ),
     );
     row(html, "th", ["stream", "scene", "ticks", "missed, %", "p50, us", "p99, us"]);
-    for stream in metrics.streams() {
+    for stream in registry.streams().loops() {
         let ticks = &stream.ticks;
         let total = ticks.stages[STAGES.len() - 1].counts();
         let cells = [

@@ -23,9 +23,10 @@ use crossbeam::atomic::AtomicCell;
 use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::notifier::Subscription;
+use super::haptic_loop::HapticLoop;
 use crate::config;
-use crate::service::{access::caller::Caller, clock::now_ns, rpc::haptic_loop::HapticLoop};
+use crate::service::notifier::Subscription;
+use crate::service::{access::caller::Caller, clock::now_ns};
 
 /// Names a session; whoever has the token may continue the session, so it is a secret.
 pub type Token = [u8; 16];

@@ -10,6 +10,7 @@ use tonic::Status;
 
 use super::loop_engine::{EngineTimes, LoopEngine};
 use crate::scene::{Scene, Tool};
+use crate::service::host::stream_table::{StreamMetrics, StreamTable};
 use crate::{
     proto::{self, TickOutcome, TrackRequest, TrackResponse, track_request::Message},
     service::{
@@ -24,7 +25,7 @@ use crate::{
             scene_registry::SceneRegistry,
             tick_budget::StreamBudget,
         },
-        metrics::{Metrics, StreamMetrics, TickTimes},
+        metrics::{Metrics, TickTimes},
         recording::tick_recorder::{RING_BYTES, TickRecorder},
         refused::Refused,
     },
@@ -41,6 +42,7 @@ pub struct HapticLoop {
     /// State of its scene: whether it is still served.
     pub life: SceneLife,
     metrics: Arc<Metrics>,
+    streams: Arc<StreamTable>,
     stream_metrics: Arc<StreamMetrics>,
     /// Shows ticks to watchers.
     shower: TickShower,
@@ -82,7 +84,7 @@ pub struct Waiting {
 
 impl Drop for HapticLoop {
     fn drop(&mut self) {
-        self.metrics.stream_ends(&self.stream_metrics);
+        self.streams.loop_ends(&self.stream_metrics);
     }
 }
 
@@ -111,7 +113,8 @@ impl HapticLoop {
             life: host.life(),
             _room: room,
             engine,
-            stream_metrics: registry.metrics().stream_begins(&sent.scene_id, caller, last_tick)?,
+            stream_metrics: registry.streams().loop_begins(&sent.scene_id, caller, last_tick)?,
+            streams: Arc::clone(registry.streams()),
             recorder: host.recorder().and_then(|recorder| recorder.session(sent, now_ns())),
             shower,
             tools,

@@ -8,6 +8,7 @@ use tonic::body::Body;
 use tower::Service as _;
 
 use super::*;
+use crate::service::loops::{sessions::SessionRegistry, track::Track};
 use crate::{
     client::local_model,
     config::{Config, SessionSettings, TickSettings, TransportSettings},
@@ -20,8 +21,8 @@ use crate::{
     sdf::FieldOptions,
     service::{
         catch_panic::injected,
-        host::{scene_life::PANICS_MAX, sessions::SessionRegistry, writer::Written},
-        rpc::{haptic_service::Haptics, track::Track},
+        host::{scene_life::PANICS_MAX, writer::Written},
+        rpc::haptic_service::Haptics,
         transport::call_middleware::HapticRoutes,
     },
     servo::{FADE_S, ServoOptions, ServoState},

@@ -25,7 +25,8 @@ use self::{
     replayed_scene::{HistoryError, ReplayedScene, SceneHistory},
     shown_loop::ShownLoop,
 };
-use super::{
+use super::loops::loop_engine::{EngineTimes, LoopEngine};
+use super::recording::{
     clock_readings::ReplayedClock,
     recorded::{RecordedLoop, Recording, RecordingError, TickMessages},
     timeless,
@@ -35,13 +36,8 @@ use crate::{
     scene::{Limits, tool::field::field_of},
     sdf::FieldOptions,
     service::{
-        catch_panic::catch_panic,
-        clock::now_ns,
-        convert,
-        host::scene_registry::SceneRegistry,
-        metrics::TickTimes,
-        refused::Refused,
-        rpc::loop_engine::{EngineTimes, LoopEngine},
+        catch_panic::catch_panic, clock::now_ns, convert, host::scene_registry::SceneRegistry,
+        metrics::TickTimes, refused::Refused,
     },
     store::FieldCache,
     surface::Surface,

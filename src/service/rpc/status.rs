@@ -5,25 +5,7 @@
 
 use tonic::{Code, Status};
 
-use super::{
-    access::denied::Denied,
-    catch_panic::Panicked,
-    convert::{FieldError, Problem, deform::RefusedDeformation},
-    host::{
-        cluster::{hand_over::NotHandedOver, scene_lease::NewOwner},
-        durable::not_kept::NotKept,
-        field_build::BuildTookTooLong,
-        quota::{OverQuota, RoomRefused},
-        scene_error::SceneRegistryError,
-        scene_life::Ended,
-        sessions::SessionError,
-        writer::WriterError,
-    },
-    metrics::WatchRefused,
-    refused::Refused,
-    rpc::{mesh_upload::UploadPaused, queries::QueryTookTooLong, self_collisions::TookTooLong},
-    transport::deadline::DeadlinePassed,
-};
+use super::{mesh_upload::UploadPaused, queries::QueryTookTooLong, self_collisions::TookTooLong};
 use crate::proxy::{RenderError, RenderedSessionError};
 use crate::scene::{
     SceneError,
@@ -31,6 +13,24 @@ use crate::scene::{
     self_collision::{IntervalEnd, IntervalError, SelfCollisionError},
     tick::TickError,
     tissue::{deform::DeformError, edit::EditError},
+};
+use crate::service::host::stream_table::WatchRefused;
+use crate::service::{
+    access::denied::Denied,
+    catch_panic::Panicked,
+    convert::{FieldError, Problem, deform::RefusedDeformation},
+    deadline::DeadlinePassed,
+    host::{
+        cluster::{hand_over::NotHandedOver, scene_lease::NewOwner},
+        durable::not_kept::NotKept,
+        field_build::BuildTookTooLong,
+        quota::{OverQuota, RoomRefused},
+        scene_error::SceneRegistryError,
+        scene_life::Ended,
+        writer::WriterError,
+    },
+    loops::sessions::SessionError,
+    refused::Refused,
 };
 
 impl From<FieldError> for Refused {
