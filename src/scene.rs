@@ -26,11 +26,9 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 pub use crate::index::LatLonOptions as TissueOptions;
+pub use distance::{Distance, NearestSurface, SurfacePoint};
 pub use limits::Limits;
-pub use tick::answer::{
-    Contact, ContactState, ContactStatus, Distance, LinkAnswer, NearestSurface, ProbeAnswer,
-    SurfacePoint, TickAnswer,
-};
+pub use tick::answer::{Contact, ContactState, ContactStatus, LinkAnswer, ProbeAnswer, TickAnswer};
 pub use tissue::{
     RevisionGuard, Tissue, TissueId, TissueKind, held::HeldPositions, revision::Revision,
 };

@@ -39,6 +39,10 @@ pub mod log;
 mod loops;
 mod metrics;
 mod notifier;
+#[cfg(not(fuzzing))]
+mod pose_message;
+#[cfg(fuzzing)]
+pub mod pose_message;
 pub mod recording;
 mod refused;
 pub mod replay;

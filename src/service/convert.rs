@@ -7,7 +7,6 @@ pub mod answer;
 pub mod deform;
 pub mod export;
 pub mod pairs;
-pub mod pose;
 pub mod query;
 pub mod refusal;
 pub mod rendering;

@@ -5,43 +5,11 @@ use std::cmp::Ordering;
 use glam::DVec3;
 
 use super::crossings::{LinkPairs, TrianglePairs};
-use crate::geometry::{TriangleId, tolerance::CONTACT_SLACK};
-use crate::scene::{Revision, TissueId, ToolId};
-
-/// A distance, or a lower bound of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distance<T> {
-    /// Found within the requested distance.
-    Within(T),
-    /// No surface is nearer than this many metres.
-    Beyond(f64),
-}
-
-/// A point on a triangle.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SurfacePoint {
-    /// Position in scene frame, metres.
-    pub position: DVec3,
-    /// Triangle of the mesh that the point is on.
-    pub triangle: TriangleId,
-    /// Weights of the triangle's vertices in stored order; sum 1.
-    pub barycentric: DVec3,
-}
-
-/// The surface that is nearest to a point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NearestSurface {
-    /// Signed distance, metres, negative if the point is inside.
-    pub signed_distance_m: f64,
-    /// The tissue met; `None` if a link was queried.
-    pub tissue: Option<TissueId>,
-    /// The closest point.
-    pub on_surface: SurfacePoint,
-    /// Unit vector outwards from the surface.
-    pub normal: DVec3,
-    /// Certainty of the sign: 0 (a guess) to 1 (certain).
-    pub sign_certainty: f64,
-}
+use crate::geometry::tolerance::CONTACT_SLACK;
+use crate::scene::{
+    Revision, TissueId, ToolId,
+    distance::{Distance, NearestSurface, SurfacePoint},
+};
 
 /// A point of a link and a point of a tissue: their closest ones, or two that touch.
 #[derive(Clone, Copy, Debug, PartialEq)]

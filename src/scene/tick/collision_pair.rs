@@ -2,11 +2,8 @@
 
 use glam::DVec3;
 
-use super::{
-    answer::{Contact, SurfacePoint},
-    closest_pair::ClosestTriangles,
-    pose_knowledge::PoseKnowledge,
-};
+use super::{answer::Contact, closest_pair::ClosestTriangles, pose_knowledge::PoseKnowledge};
+use crate::scene::distance::SurfacePoint;
 use crate::scene::{
     Link, Revision, TissueId, ToolId,
     organ::{OfPart, Organ},

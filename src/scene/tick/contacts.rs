@@ -8,12 +8,13 @@ use std::ops::ControlFlow;
 use glam::DVec3;
 
 use super::{
-    answer::{Contact, SurfacePoint},
+    answer::Contact,
     collision_pair::CollisionPair,
     contact_ids::ContactTracker,
     penetration::{DeepestPoint, OPEN_READS, SearchedTriangle, at, deepest_point},
     triangle_blocks::{BlockCursor, Wanted},
 };
+use crate::scene::distance::SurfacePoint;
 use crate::{
     geometry::{Aabb, Pose, TriangleId},
     scene::coherence::depth_bounds::DepthBounds,

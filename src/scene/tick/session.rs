@@ -5,7 +5,7 @@ use std::{mem, sync::Arc};
 use glam::DVec3;
 
 use super::{
-    answer::{Distance, Flags, LinkAnswer, ProbeAnswer, TickAnswer, TissueState, is_uncertain},
+    answer::{Flags, LinkAnswer, ProbeAnswer, TickAnswer, TissueState, is_uncertain},
     crossings::{FOUND_ROOM, FoundPair, LinkPairs, TrianglePairs},
     options::{TickOptions, ToolPose, scene_from_link},
     pose_knowledge::{NothingKnown, PoseKnowledge},
@@ -14,6 +14,7 @@ use super::{
     tracked_link::{TickContext, TrackedLink},
 };
 use crate::geometry::Pose;
+use crate::scene::distance::Distance;
 use crate::scene::{
     RevisionGuard, Scene, SceneError, TissueId, Tool, ToolId, coherence::probe_memory::ProbeMemory,
     distance::to_tissues, organ::Organ,

@@ -11,11 +11,12 @@ use std::ops::ControlFlow;
 use glam::DVec3;
 
 use super::{
-    answer::{Contact, SurfacePoint},
+    answer::Contact,
     contact_ids::AtStart,
     pose_path::PathSegment,
     triangle_blocks::{BLOCK_MAX, BlockCursor, Wanted},
 };
+use crate::scene::distance::SurfacePoint;
 use crate::scene::{Link, Revision, TissueId, tissue::vertex_history::MotionSince};
 use crate::{
     ccd::{MovingTriangle, Owned, Shared, TriangleContact, triangle_pair},

@@ -5,7 +5,7 @@
 //! the rest is answered by bounds.
 
 use super::{
-    answer::{Contact, Distance, Flags, LinkAnswer, UnsweptReason, is_uncertain},
+    answer::{Contact, Flags, LinkAnswer, UnsweptReason, is_uncertain},
     collision_pair::CollisionPair,
     contact_ids::{AtStart, ContactTracker},
     contacts::ContactSearch,
@@ -19,6 +19,7 @@ use super::{
     tissue_log::TissueLog,
 };
 use crate::geometry::{Pose, TriangleId, tolerance::BOUND_COVER};
+use crate::scene::distance::Distance;
 use crate::scene::{
     Link, RevisionGuard, TissueId, coherence::depth_bounds::DepthBounds, organ::Organ,
     tissue::vertex_history::MotionSince,

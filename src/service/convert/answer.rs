@@ -2,15 +2,12 @@
 
 use glam::DVec3;
 
-use super::{
-    pairs,
-    pose::{surface_point, vec3},
-    proto,
-};
+use super::{pairs, proto};
 use crate::scene::{
     Contact, ContactState, Distance, LinkAnswer, ProbeAnswer, TickAnswer, TissueId,
     tick::answer::{Flags, TissueState, UnsweptReason},
 };
+use crate::service::pose_message::{surface_point, vec3};
 
 /// Returns the flags as bits: bit n is the flag with number n.
 pub fn flags(flags: &Flags) -> u32 {

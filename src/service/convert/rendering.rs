@@ -2,11 +2,8 @@
 
 use glam::DVec3;
 
-use super::{
-    FieldError,
-    pose::{point, pose_message, vec3},
-    proto,
-};
+use super::{FieldError, proto};
+use crate::service::pose_message::{point, pose_message, vec3};
 use crate::{
     coupling::{
         local_model::{LocalModel, LocalRow},

@@ -1,9 +1,7 @@
 //! Conversion of scenes, tissues, tools and mesh reports to messages.
 
-use super::{
-    pose::{pose_message, vec3},
-    proto,
-};
+use super::proto;
+use crate::service::pose_message::{pose_message, vec3};
 use crate::{
     geometry::mesh::{report::MeshReport, topology::SignRule},
     scene::{Probe, Tissue, TissueId, TissueKind, Tool, ToolId},

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{
-    FieldError, Problem,
-    pose::{pose, pose_or_identity},
-    proto, rendering,
-};
+use super::{FieldError, Problem, proto, rendering};
+use crate::service::pose_message::{pose, pose_or_identity};
 use crate::service::request_field::{in_range, within_limit};
 use crate::{
     geometry::Pose,

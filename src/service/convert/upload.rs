@@ -1,10 +1,7 @@
 //! Parsing of upload headers: meshes, tissues and tools.
 
-use super::{
-    FieldError, Problem,
-    pose::{axis, point, pose_or_identity},
-    proto,
-};
+use super::{FieldError, Problem, proto};
+use crate::service::pose_message::{axis, point, pose_or_identity};
 use crate::service::request_field::{in_range, name, within_limit};
 use crate::{
     geometry::{

@@ -4,13 +4,8 @@ use std::time::Duration;
 
 use glam::{DVec3, Vec3};
 
-use super::{
-    FieldError, Problem, answer,
-    pose::{point, pose_message, vec3},
-    proto,
-    rendering::state,
-    scene::kind,
-};
+use super::{FieldError, Problem, answer, proto, rendering::state, scene::kind};
+use crate::service::pose_message::{point, pose_message, vec3};
 use crate::service::request_field::in_range;
 use crate::{
     geometry::{TriangleId, TriangleMesh},

@@ -7,7 +7,7 @@ use tonic::Code;
 use super::{durable::not_kept::NotKept, quota::OverQuota, scene_life::Ended};
 use crate::{
     scene::saved::NotAScene,
-    service::{convert::FieldError, refused::Refused},
+    service::{refused::Refused, request_field::FieldError},
     store::scenes::folder::Unreadable,
 };
 

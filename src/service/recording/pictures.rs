@@ -20,7 +20,7 @@ use crate::{
         },
     },
     scene::{Scene, TissueId, Tool, ToolId},
-    service::convert,
+    service::pose_message::pose_message,
 };
 
 /// Parent frame of all others.
@@ -138,7 +138,7 @@ impl Pictures {
             let mut add = |frame: &str, pose: Option<&proto::Pose>, links: &[proto::Pose]| {
                 transforms.push(transform(SCENE, frame, pose, timestamp));
                 for (at, link) in tool.links.iter().enumerate() {
-                    let rest = convert::pose::pose_message(&link.rest);
+                    let rest = pose_message(&link.rest);
                     let (child, pose) = (format!("{frame}/{}", link.name), links.get(at));
                     transforms.push(transform(frame, &child, pose.or(Some(&rest)), timestamp));
                 }

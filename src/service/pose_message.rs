@@ -2,9 +2,8 @@
 
 use glam::{DQuat, DVec3};
 
-use super::{FieldError, Problem, proto};
-use crate::service::request_field::coordinate;
-use crate::{geometry::Pose, scene::SurfacePoint};
+use super::request_field::{FieldError, Problem, coordinate};
+use crate::{geometry::Pose, proto, scene::SurfacePoint};
 
 /// Parses a point within the world; a missing one is the origin.
 pub fn point(p: &Option<proto::Vec3>) -> Result<DVec3, FieldError> {
