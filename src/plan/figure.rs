@@ -22,7 +22,7 @@ pub const TRANSPORT_US: Figure = Figure {
     what: "gRPC's share of a tick",
     value: 40.0,
     unit: "us",
-    source: "deploy/OPERATIONS.md",
+    source: "deploy/operations/sizing.md",
     quote: "gRPC takes 25 to 40 us of the server more",
 };
 /// Maximum share of a core's time for ticks, before they wait for each other.
@@ -30,7 +30,7 @@ pub const USED_MAX: Figure = Figure {
     what: "how much of a core's time to plan with",
     value: 0.5,
     unit: "",
-    source: "deploy/OPERATIONS.md",
+    source: "deploy/operations/sizing.md",
     quote: "at half of what that adds up to",
 };
 /// Time of a writer's core: 0.38 ms for the 70 k triangles of the liver.
@@ -54,7 +54,7 @@ pub const LINK_MB: Figure = Figure {
     what: "memory of a loop, for each link, at most",
     value: 2.0,
     unit: "MB",
-    source: "deploy/OPERATIONS.md",
+    source: "deploy/operations/limits.md",
     quote: "two megabytes for each link of a session",
 };
 /// Memory of a server without scenes.
@@ -70,7 +70,7 @@ pub const MEMORY_SHARE: Figure = Figure {
     what: "share of a machine's memory that a server takes (limits.memory_bytes)",
     value: 0.8,
     unit: "",
-    source: "deploy/OPERATIONS.md",
+    source: "deploy/operations/limits.md",
     quote: "four fifths of what the machine or the control",
 };
 /// Size of positions in a journal.
@@ -78,7 +78,7 @@ pub const POSITION_BYTES: Figure = Figure {
     what: "newest positions in a journal, for each vertex and second",
     value: 12.0,
     unit: "bytes",
-    source: "deploy/OPERATIONS.md",
+    source: "deploy/operations/durable-scenes.md",
     quote: "`store.positions_interval` (1 s), 12 bytes a vertex",
 };
 
@@ -87,7 +87,7 @@ pub const MOVE_MS: Figure = Figure {
     what: "gap of a scene that is moved, on one machine",
     value: 170.0,
     unit: "ms",
-    source: "deploy/OPERATIONS.md",
+    source: "deploy/operations/several-servers.md",
     quote: "A loop has no answer for 170",
 };
 /// Time to read a snapshot and a journal, with the index and the fields of the tools from the cache.

@@ -82,10 +82,10 @@ async fn rules_and_dashboard_name_figures_that_the_server_has() {
             assert!(is_known(&families, name), "{file} names {name}, expected one of {families:?}");
         }
     }
-    for file in DOCUMENTS {
-        let text = read(&format!("deploy/{file}"));
-        for name in words(&text, "palpate_") {
-            assert!(families.contains_key(name), "{file} names {name}");
+    let pages = text_below(&root().join("deploy/operations"));
+    for text in DOCUMENTS.map(|file| read(&format!("deploy/{file}"))).iter().chain([&pages]) {
+        for name in words(text, "palpate_") {
+            assert!(families.contains_key(name), "a document names {name}");
         }
     }
 }
