@@ -18,17 +18,4 @@ pub mod watch;
 
 pub use super::request_field::{FieldError, Problem};
 
-use crate::{proto, scene::saved::SCENE_ID_CHARS_MAX};
-
-/// Checks the form of a scene id.
-pub fn scene_id(id: &str) -> Result<(), FieldError> {
-    let field = "scene_id";
-    if id.is_empty() || id.len() > SCENE_ID_CHARS_MAX {
-        return Err(Problem::Length { got: id.chars().count(), max: SCENE_ID_CHARS_MAX }.of(field));
-    }
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    match id.chars().find(|c| !allowed(*c)) {
-        Some(got) => Err(Problem::Character { got }.of(field)),
-        None => Ok(()),
-    }
-}
+use crate::proto;

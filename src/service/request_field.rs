@@ -7,7 +7,7 @@ use glam::Vec3;
 use crate::{
     geometry::{mesh::load::MeshError, short_number::ShortNumber, tolerance::COORDINATE_MAX_M},
     mesh_io::MeshReadError,
-    scene::limits::NAME_CHARS_MAX,
+    scene::{limits::NAME_CHARS_MAX, saved::SCENE_ID_CHARS_MAX},
 };
 
 /// Error of a request field.
@@ -181,6 +181,19 @@ pub fn in_range(got: f64, min: f64, max: f64, field: &str) -> Result<f64, FieldE
 /// Checks a coordinate in metres.
 pub fn coordinate(got: f64, field: &str) -> Result<f64, FieldError> {
     in_range(got, -COORDINATE_MAX_M, COORDINATE_MAX_M, field)
+}
+
+/// Checks the form of a scene id.
+pub fn scene_id(id: &str) -> Result<(), FieldError> {
+    let field = "scene_id";
+    if id.is_empty() || id.len() > SCENE_ID_CHARS_MAX {
+        return Err(Problem::Length { got: id.chars().count(), max: SCENE_ID_CHARS_MAX }.of(field));
+    }
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    match id.chars().find(|c| !allowed(*c)) {
+        Some(got) => Err(Problem::Character { got }.of(field)),
+        None => Ok(()),
+    }
 }
 
 /// Checks the length of a name.

@@ -37,7 +37,7 @@ pub struct WatchOptions {
 /// Parses the request of a live view.
 pub fn options(sent: &proto::WatchRequest) -> Result<WatchOptions, FieldError> {
     let scene_id = (!sent.scene_id.is_empty()).then(|| sent.scene_id.clone());
-    scene_id.as_deref().map_or(Ok(()), super::scene_id)?;
+    scene_id.as_deref().map_or(Ok(()), crate::service::request_field::scene_id)?;
     let rate_hz = match sent.rate_hz {
         0.0 => USUAL_RATE_HZ,
         sent => in_range(sent, RATE_HZ[0], RATE_HZ[1], "rate_hz")?,

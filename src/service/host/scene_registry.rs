@@ -34,9 +34,10 @@ use super::{
     unread_scenes::UnreadScenes,
     writer::SceneWriter,
 };
+use crate::service::request_field::scene_id;
 use crate::service::{
     access::caller::Caller,
-    convert::{FieldError, scene_id},
+    convert::FieldError,
     metrics::Metrics,
     recording::{recorders::Recorders, scene_recorder::SceneRecorder},
     refused::Refused,
