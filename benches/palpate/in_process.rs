@@ -32,6 +32,7 @@ use palpate_c::{
         palpate_close, palpate_connect, palpate_create_scene, palpate_open_local, palpate_server,
     },
     session::{palpate_close_session, palpate_session, palpate_session_defaults, palpate_step},
+    version::VERSION,
 };
 
 use crate::{
@@ -185,30 +186,20 @@ impl Library {
             Library { server: ptr::null_mut(), scene: ptr::null_mut(), session: ptr::null_mut() };
         let text = |text: &str| CString::new(text).expect("no zero");
         let url = server.map(text);
-        let none = ptr::null();
         let address = palpate_address {
-            url: url.as_ref().map_or(none, |url| url.as_ptr()),
-            key_file: none,
-            ca_file: none,
-            certificate_file: none,
-            certificate_key_file: none,
-            timeout_s: 0.0,
+            url: url.as_ref().map_or(ptr::null(), |url| url.as_ptr()),
+            ..Default::default()
         };
         let bead = bead();
         let (id, organ_name, name) = (text(SCENE), text("organ"), text("bead"));
-        let link = palpate_link {
-            name: name.as_ptr(),
-            mesh: arrays(&bead),
-            rest_pose: ptr::null(),
-            fill_holes_m: 0.0,
-        };
+        let link = palpate_link { name: name.as_ptr(), mesh: arrays(&bead), ..Default::default() };
         let (mut tissue, mut tool) = (0, 0);
         let mut options = palpate_session_options::default();
         // SAFETY: all pointers are to live values.
         unsafe {
             done(match url {
-                None => palpate_open_local(&mut held.server),
-                Some(_) => palpate_connect(&address, &mut held.server),
+                None => palpate_open_local(VERSION, &mut held.server),
+                Some(_) => palpate_connect(VERSION, &address, &mut held.server),
             });
             done(palpate_create_scene(held.server, id.as_ptr(), &mut held.scene));
             let organ = arrays(organ);

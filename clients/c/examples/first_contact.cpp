@@ -24,7 +24,7 @@ const std::array<std::uint32_t, 24> TIP_SIDES = {0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0
 void touch(palpate::Server server) {
     palpate::Scene scene = server.create_scene("first-contact").value();
     scene.add_tissue("slab", palpate::mesh(SLAB, SLAB_SIDES, 0.05)).value();
-    const palpate_link tip[] = {{"tip", palpate::mesh(TIP, TIP_SIDES, 0.005), nullptr, 0.0}};
+    const palpate_link tip[] = {palpate::link("tip", palpate::mesh(TIP, TIP_SIDES, 0.005))};
     const std::uint32_t tool = scene.add_tool("probe", tip).value();
 
     palpate_session_options options = palpate::session_options(tool);
@@ -46,5 +46,10 @@ void touch(palpate::Server server) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    touch(argc > 1 ? palpate::Server::connect(argv[1]).value() : palpate::Server::open_local().value());
+    try {
+        touch(argc > 1 ? palpate::Server::connect(argv[1]).value() : palpate::Server::open_local().value());
+    } catch (const palpate::Error& error) {
+        std::fprintf(stderr, "first_contact: %s\n", error.what());
+        return 1;
+    }
 }

@@ -1,7 +1,10 @@
 // Palpate for C. Made from clients/c/src by cbindgen; see its test.
 //
-// Units are SI, frames right-handed, quaternions x, y, z, w. Each call gives a code; what was wrong is told
-// by palpate_last_error. Handles may be used from any thread, and are closed once.
+// Units are SI, frames right-handed, quaternions x, y, z, w. A call returns a code; palpate_last_error returns
+// the message of an error. Handles may be used from any thread, and are closed once.
+//
+// Structs that begin with `size` may get further fields in later versions, at their end: set `size` to
+// sizeof of the struct, and unused fields to 0 for their defaults. All other structs stay as they are.
 
 #ifndef PALPATE_H
 #define PALPATE_H
@@ -11,6 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+// Version of this header. `palpate_version` returns that of the library.
+#define PALPATE_VERSION_MAJOR 0
+#define PALPATE_VERSION_MINOR 1
+#define PALPATE_VERSION_PATCH 0
+#define PALPATE_VERSION_STRING "0.1.0"
+
+// First argument of `palpate_open_local` and `palpate_connect`: the library refuses a header that does not fit.
+#define PALPATE_HEADER_VERSION \
+    (1000000u * PALPATE_VERSION_MAJOR + 1000u * PALPATE_VERSION_MINOR + PALPATE_VERSION_PATCH)
 
 // Cap, rate or radius changed the wrench.
 #define PALPATE_LIMITED 1
@@ -45,6 +58,8 @@ typedef enum palpate_code {
   PALPATE_NO_ANSWER = 9,
   // An internal error of Palpate. The session or scene of the call must not be used any more.
   PALPATE_INTERNAL = 10,
+  // The program was compiled with the header of a version that does not fit the library.
+  PALPATE_INCOMPATIBLE = 11,
 } palpate_code;
 
 // Relation of a proxy to the tissues.
@@ -74,6 +89,8 @@ typedef struct palpate_session palpate_session;
 
 // Address and credentials of a server. NULL if not used.
 typedef struct palpate_address {
+  // `sizeof` of this struct.
+  uint32_t size;
   // `host:port`, `https://host:port` or `unix:/path`.
   const char *url;
   // File with an API key.
@@ -134,6 +151,8 @@ typedef struct palpate_pose {
 
 // A rigid part of a tool.
 typedef struct palpate_link {
+  // `sizeof` of this struct.
+  uint32_t size;
   // Name, unique in its tool.
   const char *name;
   // Mesh in the link's frame.
@@ -147,6 +166,8 @@ typedef struct palpate_link {
 
 // A cut: one transaction.
 typedef struct palpate_cut {
+  // `sizeof` of this struct.
+  uint32_t size;
   // Triangles to remove, each once.
   const uint32_t *removed;
   // Number of triangles to remove.
@@ -175,10 +196,14 @@ typedef struct palpate_cut_made {
 
 // Rendering options of a session's tool. `palpate_session_defaults` fills them in; 0 also selects the default.
 typedef struct palpate_session_options {
+  // `sizeof` of this struct.
+  uint32_t size;
   // Tool that the hand holds.
   uint32_t tool_id;
   // Links that no tissue constrains, blades and needles: bit n is link n.
   uint32_t cutting_links;
+  // Not 0: nothing runs by itself, and `palpate_step` replaces `palpate_servo`.
+  uint32_t lock_step;
   // Stiffness of the spring, N/m, 1 to 100,000. 0: 500.
   double stiffness_n_per_m;
   // Stiffness against rotation, N m/rad, 0.001 to 1,000. 0: 1.
@@ -199,8 +224,6 @@ typedef struct palpate_session_options {
   struct palpate_vec3 hold_point_m;
   // Rate at which poses are sent to the engine, 1 to 1,000. 0: 1,000. The servo runs at the device's own rate.
   double rate_hz;
-  // Not 0: nothing runs by itself, and `palpate_step` replaces `palpate_servo`.
-  uint32_t lock_step;
 } palpate_session_options;
 
 // Force and torque to send to the hand, scene frame, at the hold point.
@@ -265,11 +288,14 @@ extern "C" {
 const char *palpate_last_error(void);
 
 // Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
-// closed.
-enum palpate_code palpate_open_local(struct palpate_server **server);
+// closed. `header_version`: PALPATE_HEADER_VERSION; `PALPATE_INCOMPATIBLE` if it does not fit the library.
+enum palpate_code palpate_open_local(uint32_t header_version,
+                                     struct palpate_server **server);
 
 // Connects to a server. Each call waits for its answer, at most `timeout_s`; only `palpate_servo` never waits.
-enum palpate_code palpate_connect(const struct palpate_address *address,
+// `header_version` as in `palpate_open_local`.
+enum palpate_code palpate_connect(uint32_t header_version,
+                                  const struct palpate_address *address,
                                   struct palpate_server **server);
 
 // Closes a server and sets the pointer to NULL; a pointer that is NULL is already closed. Scenes and sessions opened
@@ -357,7 +383,7 @@ enum palpate_code palpate_open_session(struct palpate_scene *scene,
                                        const struct palpate_session_options *options,
                                        struct palpate_session **session);
 
-// Fills in the defaults of a tool's session: a desktop device of 3.3 N.
+// Fills in the defaults of a tool's session: a desktop device of 3.3 N. `options->size` must be set.
 enum palpate_code palpate_session_defaults(uint32_t tool_id,
                                            struct palpate_session_options *options);
 
@@ -419,6 +445,9 @@ enum palpate_code palpate_status(struct palpate_session *session,
 
 // Checks the session: returns `PALPATE_OK`, or the error that ended the session, or, once, that of a refused pose.
 enum palpate_code palpate_check(struct palpate_session *session);
+
+// Returns the version of the library, for example `0.1.0`. `PALPATE_VERSION_STRING` is that of the header.
+const char *palpate_version(void);
 
 #ifdef __cplusplus
 }  // extern "C"

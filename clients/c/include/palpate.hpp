@@ -92,12 +92,14 @@ public:
     palpate_code code() const noexcept { return code_; }
     // Empty if the call succeeded.
     const std::string& message() const noexcept { return message_; }
-    T& value() & { return check(), *value_; }
-    T value() && { return check(), std::move(*value_); }
+    T& value() & { return require(), *value_; }
+    const T& value() const& { return require(), *value_; }
+    // Moves the value out, so that `for (auto& contact : session.contacts().value())` owns what it walks.
+    T value() && { return require(), std::move(*value_); }
 
 private:
     Result() = default;
-    void check() const {
+    void require() const {
         if (!ok()) detail::fail(code_, message_);
     }
     std::optional<T> value_;
@@ -114,6 +116,16 @@ inline Done done(palpate_code code) {
 // A mesh in metres times `scale_to_m`: x, y, z of each vertex, three vertex numbers of each triangle.
 inline palpate_mesh mesh(Span<const float> positions, Span<const std::uint32_t> triangles, double scale_to_m = 1.0) {
     return palpate_mesh{positions.data(), positions.size() / 3, triangles.data(), triangles.size() / 3, scale_to_m};
+}
+
+// A rigid part of a tool. `rest_pose` is not copied.
+inline palpate_link link(const char* name, const palpate_mesh& mesh, const palpate_pose* rest_pose = nullptr) {
+    palpate_link link{};
+    link.size = sizeof link;
+    link.name = name;
+    link.mesh = mesh;
+    link.rest_pose = rest_pose;
+    return link;
 }
 
 inline palpate_pose pose(double x, double y, double z) {
@@ -187,7 +199,8 @@ public:
         return code == PALPATE_OK ? Result<palpate_session_status>(status)
                                   : Result<palpate_session_status>::failed(code);
     }
-    Done check() const { return done(palpate_check(session_.get())); }
+    // The error that ended the session, or, once, that of a refused pose.
+    Done health() const { return done(palpate_check(session_.get())); }
     palpate_session* get() const noexcept { return session_.get(); }
 
 private:
@@ -199,11 +212,13 @@ private:
 
 inline palpate_session_options session_options(std::uint32_t tool_id) {
     palpate_session_options options{};
+    options.size = sizeof options;
     palpate_session_defaults(tool_id, &options);
     return options;
 }
 
-// A scene. It stays in the engine or on the server when this object is destroyed, unless it is removed.
+// A scene. It stays in the engine or on the server when this object is destroyed, unless it is removed. Its functions
+// set the `size` of the structs that they are given.
 class Scene {
 public:
     explicit Scene(palpate_scene* owned) : scene_(owned) {}
@@ -220,7 +235,9 @@ public:
     }
     Result<std::uint32_t> add_tool(const std::string& name, Span<const palpate_link> links) {
         std::uint32_t id = 0;
-        const palpate_code code = palpate_add_tool(get(), name.c_str(), links.data(), links.size(), &id);
+        std::vector<palpate_link> sent(links.data(), links.data() + links.size());
+        for (palpate_link& link : sent) link.size = sizeof link;
+        const palpate_code code = palpate_add_tool(get(), name.c_str(), sent.data(), sent.size(), &id);
         return with(code, id);
     }
     Result<std::uint32_t> add_tool_file(const std::string& name, const std::string& file, double scale_to_m = 1.0) {
@@ -241,8 +258,9 @@ public:
         }
         return done(palpate_deform_some(get(), tissue_id, vertices.data(), positions.data(), vertices.size()));
     }
-    Result<palpate_cut_made> cut(std::uint32_t tissue_id, const palpate_cut& cut) {
+    Result<palpate_cut_made> cut(std::uint32_t tissue_id, palpate_cut cut) {
         palpate_cut_made made{};
+        cut.size = sizeof cut;
         const palpate_code code = palpate_cut_tissue(get(), tissue_id, &cut, &made);
         return with(code, made);
     }
@@ -252,8 +270,9 @@ public:
         palpate_code code = palpate_distances(get(), tissue_id, points.data(), metres.data(), points.size());
         return with(code, std::move(metres));
     }
-    Result<Session> open_session(const palpate_session_options& options) {
+    Result<Session> open_session(palpate_session_options options) {
         palpate_session* session = nullptr;
+        options.size = sizeof options;
         palpate_code code = palpate_open_session(get(), &options, &session);
         return with(code, Session(session));
     }
@@ -277,12 +296,13 @@ class Server {
 public:
     static Result<Server> open_local() {
         palpate_server* server = nullptr;
-        palpate_code code = palpate_open_local(&server);
+        palpate_code code = palpate_open_local(PALPATE_HEADER_VERSION, &server);
         return code == PALPATE_OK ? Result<Server>(Server(server)) : Result<Server>::failed(code);
     }
-    static Result<Server> connect(const palpate_address& address) {
+    static Result<Server> connect(palpate_address address) {
         palpate_server* server = nullptr;
-        palpate_code code = palpate_connect(&address, &server);
+        address.size = sizeof address;
+        palpate_code code = palpate_connect(PALPATE_HEADER_VERSION, &address, &server);
         return code == PALPATE_OK ? Result<Server>(Server(server)) : Result<Server>::failed(code);
     }
     static Result<Server> connect(const std::string& url) {

@@ -105,7 +105,8 @@ pub(crate) unsafe fn text_or_none<'a>(
     unsafe { text(pointer, name) }.map(Some)
 }
 
-fn checked<T>(pointer: *const T, name: &str) -> Result<*const T, Failure> {
+/// Refuses NULL and pointers that are not aligned.
+pub(crate) fn checked<T>(pointer: *const T, name: &str) -> Result<*const T, Failure> {
     if pointer.is_null() {
         Err(null(name))
     } else if !pointer.is_aligned() {
@@ -115,7 +116,8 @@ fn checked<T>(pointer: *const T, name: &str) -> Result<*const T, Failure> {
     }
 }
 
-fn fits<T>(n: usize, name: &str) -> Result<(), Failure> {
+/// Refuses a number of elements that no array can have.
+pub(crate) fn fits<T>(n: usize, name: &str) -> Result<(), Failure> {
     let most = isize::MAX as usize / size_of::<T>().max(1);
     let fits = n <= most;
     let wrong = || Failure::argument(format!("{name} has {n} elements, expected at most {most}"));
@@ -162,19 +164,21 @@ mod tests {
             include_str!("server.rs"),
             include_str!("scene.rs"),
             include_str!("session.rs"),
+            include_str!("version.rs"),
         ];
         let mut n = 0;
         for text in sources.iter().flat_map(|text| text.split("extern \"C\" fn ").skip(1)) {
             let (name, rest) = text.split_once('(').expect("a function");
             let body = rest.split("\n}\n").next().expect("a body");
             let goes = body.contains(" call(|| ") || body.contains(" call_of_device(|| ");
-            // `palpate_last_error` reads only its thread's buffer; `palpate_servo` calls its sibling.
-            let needs_none = ["palpate_last_error", "palpate_servo"].contains(&name);
+            // These return a text that is there already; `palpate_servo` calls its sibling.
+            let needs_none =
+                ["palpate_last_error", "palpate_version", "palpate_servo"].contains(&name);
             assert!(goes || needs_none, "{name} lets a panic through");
             n += 1;
         }
         let header = include_str!("../include/palpate.h");
         let declared = header.matches("\nenum palpate_code palpate_").count();
-        assert_eq!(n, declared + 1, "each function of the header, and palpate_last_error");
+        assert_eq!(n, declared + 2, "each function of the header, and those that return texts");
     }
 }

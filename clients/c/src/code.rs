@@ -31,6 +31,8 @@ pub enum palpate_code {
     PALPATE_NO_ANSWER = 9,
     /// An internal error of Palpate. The session or scene of the call must not be used any more.
     PALPATE_INTERNAL = 10,
+    /// The program was compiled with the header of a version that does not fit the library.
+    PALPATE_INCOMPATIBLE = 11,
 }
 
 use palpate_code::*;

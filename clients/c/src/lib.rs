@@ -9,7 +9,9 @@
 mod backend;
 mod border;
 pub mod code;
+mod growing;
 pub mod plain;
 pub mod scene;
 pub mod server;
 pub mod session;
+pub mod version;

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use glam::{DQuat, DVec3};
 use palpate::geometry::Pose;
 
-use crate::code::Failure;
+use crate::{code::Failure, growing::growing};
 
 /// A point or direction.
 #[repr(C)]
@@ -84,6 +84,8 @@ pub struct palpate_mesh {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct palpate_link {
+    /// `sizeof` of this struct.
+    pub size: u32,
     /// Name, unique in its tool.
     pub name: *const c_char,
     /// Mesh in the link's frame.
@@ -99,6 +101,8 @@ pub struct palpate_link {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct palpate_cut {
+    /// `sizeof` of this struct.
+    pub size: u32,
     /// Triangles to remove, each once.
     pub removed: *const u32,
     /// Number of triangles to remove.
@@ -131,6 +135,8 @@ pub struct palpate_cut_made {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct palpate_address {
+    /// `sizeof` of this struct.
+    pub size: u32,
     /// `host:port`, `https://host:port` or `unix:/path`.
     pub url: *const c_char,
     /// File with an API key.
@@ -147,12 +153,16 @@ pub struct palpate_address {
 
 /// Rendering options of a session's tool. `palpate_session_defaults` fills them in; 0 also selects the default.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct palpate_session_options {
+    /// `sizeof` of this struct.
+    pub size: u32,
     /// Tool that the hand holds.
     pub tool_id: u32,
     /// Links that no tissue constrains, blades and needles: bit n is link n.
     pub cutting_links: u32,
+    /// Not 0: nothing runs by itself, and `palpate_step` replaces `palpate_servo`.
+    pub lock_step: u32,
     /// Stiffness of the spring, N/m, 1 to 100,000. 0: 500.
     pub stiffness_n_per_m: f64,
     /// Stiffness against rotation, N m/rad, 0.001 to 1,000. 0: 1.
@@ -173,9 +183,14 @@ pub struct palpate_session_options {
     pub hold_point_m: palpate_vec3,
     /// Rate at which poses are sent to the engine, 1 to 1,000. 0: 1,000. The servo runs at the device's own rate.
     pub rate_hz: f64,
-    /// Not 0: nothing runs by itself, and `palpate_step` replaces `palpate_servo`.
-    pub lock_step: u32,
 }
+
+growing!(
+    palpate_address ends with timeout_s,
+    palpate_cut ends with parents,
+    palpate_link ends with fill_holes_m,
+    palpate_session_options ends with rate_hz,
+);
 
 /// Relation of a proxy to the tissues.
 #[repr(C)]

@@ -21,6 +21,7 @@ use crate::{
     backend::Theatre,
     border::{array, at_most, buffer, call, out, read, text},
     code::{Failure, palpate_code},
+    growing,
     plain::{
         palpate_cut, palpate_cut_made, palpate_link, palpate_mesh, palpate_session_options,
         palpate_vec3,
@@ -117,7 +118,8 @@ pub unsafe extern "C" fn palpate_add_tool(
             let name = text(name, "name")?;
             let limits = scene.theatre.limits();
             at_most(n_links, limits.links_per_tool, "n_links")?;
-            let links = array(links, n_links, "links")?.iter().map(|sent| link(sent, &limits));
+            let links = growing::read_array(links, n_links, "links")?;
+            let links = links.iter().map(|sent| link(sent, &limits));
             let links = links.collect::<Result<Vec<_>, Failure>>()?;
             *tool_id = scene.theatre.add_tool(name, links)?;
         }
@@ -229,7 +231,7 @@ pub unsafe extern "C" fn palpate_cut_tissue(
     call(|| {
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
-            let (scene, cut) = (read(scene, "scene")?, read(cut, "cut")?);
+            let (scene, cut) = (read(scene, "scene")?, growing::read(cut, "cut")?);
             let ids = |ids: &[u32]| ids.iter().map(|id| TriangleId(*id)).collect();
             let (limits, n_removed) = (scene.theatre.limits(), cut.n_removed);
             let size = scene.theatre.size(tissue_id, &|size| n_removed <= size.triangles)?;
@@ -298,7 +300,8 @@ pub unsafe extern "C" fn palpate_open_session(
         unsafe {
             let session = out(session, "session")?;
             *session = ptr::null_mut();
-            let (scene, options) = (read(scene, "scene")?, read(options, "options")?);
+            let scene = read(scene, "scene")?;
+            let options = &growing::read(options, "options")?;
             let rate_hz = options.rate_hz;
             if rate_hz != 0.0 && !(1.0..=1e3).contains(&rate_hz) {
                 let message = format!("rate_hz is {rate_hz}, expected 1 to 1,000");

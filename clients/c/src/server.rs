@@ -8,8 +8,10 @@ use crate::{
     backend::{Server, local::LocalServer, remote::RemoteServer},
     border::{call, out, read, text, text_or_none},
     code::{Failure, palpate_code},
+    growing,
     plain::palpate_address,
     scene::palpate_scene,
+    version,
 };
 
 /// A server of scenes, in this process or remote. Calls may come from any thread.
@@ -23,10 +25,14 @@ const TIMEOUT_S: f64 = 60.0;
 const TIMEOUT_S_MAX: f64 = 86_400.0;
 
 /// Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
-/// closed.
+/// closed. `header_version`: PALPATE_HEADER_VERSION; `PALPATE_INCOMPATIBLE` if it does not fit the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn palpate_open_local(server: *mut *mut palpate_server) -> palpate_code {
+pub unsafe extern "C" fn palpate_open_local(
+    header_version: u32,
+    server: *mut *mut palpate_server,
+) -> palpate_code {
     call(|| {
+        version::check(header_version)?;
         // SAFETY: guaranteed by the caller, as the header requires.
         let server = unsafe { out(server, "server") }?;
         *server = opened(Box::new(LocalServer::new()));
@@ -35,24 +41,27 @@ pub unsafe extern "C" fn palpate_open_local(server: *mut *mut palpate_server) ->
 }
 
 /// Connects to a server. Each call waits for its answer, at most `timeout_s`; only `palpate_servo` never waits.
+/// `header_version` as in `palpate_open_local`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_connect(
+    header_version: u32,
     address: *const palpate_address,
     server: *mut *mut palpate_server,
 ) -> palpate_code {
     call(|| {
+        version::check(header_version)?;
         // SAFETY: guaranteed by the caller, as the header requires.
         let server = unsafe { out(server, "server") }?;
         *server = ptr::null_mut();
         // SAFETY: guaranteed by the caller, as the header requires.
-        let address = unsafe { read(address, "address") }?;
+        let address = unsafe { growing::read(address, "address") }?;
         let most_s = if address.timeout_s == 0.0 { TIMEOUT_S } else { address.timeout_s };
         if !(most_s > 0.0 && most_s <= TIMEOUT_S_MAX) {
             let message = format!("timeout_s is {most_s}, expected above 0, at most 86,400");
             return Err(Failure::argument(message));
         }
         // SAFETY: guaranteed by the caller, as the header requires.
-        let at = unsafe { server_address(address) }?;
+        let at = unsafe { server_address(&address) }?;
         let most = Duration::from_secs_f64(most_s);
         *server = opened(Box::new(RemoteServer::connect(&at, most)?));
         Ok(())

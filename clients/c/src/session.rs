@@ -13,6 +13,7 @@ use crate::{
     backend::{Opened, Running, snapshot::Snapshot},
     border::{array, buffer, call, out, read},
     code::{Failure, palpate_code, remember},
+    growing,
     plain::{
         PALPATE_BEYOND_RADIUS, PALPATE_FADING, PALPATE_LIMITED, palpate_contact, palpate_pose,
         palpate_rendering, palpate_session_options, palpate_session_status, palpate_vec3,
@@ -55,7 +56,7 @@ impl palpate_session {
     }
 }
 
-/// Fills in the defaults of a tool's session: a desktop device of 3.3 N.
+/// Fills in the defaults of a tool's session: a desktop device of 3.3 N. `options->size` must be set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_session_defaults(
     tool_id: u32,
@@ -63,8 +64,7 @@ pub unsafe extern "C" fn palpate_session_defaults(
 ) -> palpate_code {
     call(|| {
         let usual = palpate::servo::ServoOptions::of(tool_id);
-        // SAFETY: guaranteed by the caller, as the header requires.
-        *unsafe { out(options, "options") }? = palpate_session_options {
+        let defaults = palpate_session_options {
             tool_id,
             stiffness_n_per_m: usual.spring.stiffness_n_per_m,
             rotational_stiffness_nm_per_rad: usual.spring.rotational_stiffness_nm_per_rad,
@@ -76,7 +76,8 @@ pub unsafe extern "C" fn palpate_session_defaults(
             rate_hz: 1e3,
             ..palpate_session_options::default()
         };
-        Ok(())
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe { growing::write(options, &defaults, "options") }
     })
 }
 

@@ -200,7 +200,7 @@ impl Simulation {
             n_positions: 1,
             triangles: parts.as_flattened().as_ptr(),
             n_triangles: parts.len(),
-            parents: ptr::null(),
+            ..Default::default()
         };
         let mut made = palpate_cut_made::default();
         // SAFETY: all pointers point to live objects.

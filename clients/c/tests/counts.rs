@@ -9,7 +9,7 @@ mod served;
 
 use std::ptr;
 
-use palpate_c::{code::palpate_code, plain::*, scene::*, server::*, session::*};
+use palpate_c::{code::palpate_code, plain::*, scene::*, server::*, session::*, version::VERSION};
 use palpate_code::PALPATE_INVALID_ARGUMENT;
 
 use held::{Held, ball_at, ok, said, text};
@@ -48,6 +48,7 @@ fn check(held: &Held) {
         triangles: ids.as_ptr(),
         n_triangles: 1,
         parents: ids.as_ptr(),
+        ..Default::default()
     };
     for n in [HUGE, SLAB.0 + 1] {
         // SAFETY: no call reads past an array's end, which this test checks.
@@ -78,8 +79,7 @@ fn check(held: &Held) {
         (palpate_mesh { n_triangles: HUGE, ..mesh }, "n_triangles is"),
     ];
     for (mesh, words) in meshes {
-        let link =
-            palpate_link { name: name.as_ptr(), mesh, rest_pose: ptr::null(), fill_holes_m: 0.0 };
+        let link = palpate_link { name: name.as_ptr(), mesh, ..Default::default() };
         // SAFETY: as above.
         unsafe {
             refused(palpate_add_tissue(scene, name.as_ptr(), &mesh, &mut id), words);
@@ -108,7 +108,7 @@ fn check(held: &Held) {
 fn counts_are_checked_before_arrays_are_read() {
     let mut server = ptr::null_mut();
     // SAFETY: all pointers point to live objects.
-    ok(unsafe { palpate_open_local(&mut server) });
+    ok(unsafe { palpate_open_local(VERSION, &mut server) });
     check(&Held::open(server, true));
 }
 
@@ -133,13 +133,11 @@ impl Client {
     fn cut(&self) {
         let (xyz, ids) = ([0.0_f32, 0.0, 0.1], [0, 1, SLAB.0 as u32]);
         let cut = palpate_cut {
-            removed: ptr::null(),
-            n_removed: 0,
             positions: xyz.as_ptr(),
             n_positions: 1,
             triangles: ids.as_ptr(),
             n_triangles: 1,
-            parents: ptr::null(),
+            ..Default::default()
         };
         let mut scene = ptr::null_mut();
         // SAFETY: all pointers point to live objects.

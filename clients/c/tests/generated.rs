@@ -2,10 +2,31 @@
 
 use std::{fs, path::PathBuf};
 
-const SOURCES: [&str; 5] = ["code", "plain", "server", "scene", "session"];
+const SOURCES: [&str; 6] = ["code", "plain", "server", "scene", "session", "version"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The version as Cargo has it, and its parts.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const PARTS: [(&str, &str); 3] = [
+    ("MAJOR", env!("CARGO_PKG_VERSION_MAJOR")),
+    ("MINOR", env!("CARGO_PKG_VERSION_MINOR")),
+    ("PATCH", env!("CARGO_PKG_VERSION_PATCH")),
+];
+
+/// Macros of the header's version.
+fn version_macros() -> String {
+    let parts = PARTS.map(|(part, number)| format!("#define PALPATE_VERSION_{part} {number}\n"));
+    format!(
+        "\n// Version of this header. `palpate_version` returns that of the library.\n{}\
+         #define PALPATE_VERSION_STRING \"{VERSION}\"\n\n\
+         // First argument of `palpate_open_local` and `palpate_connect`: the library refuses a header that does not fit.\n\
+         #define PALPATE_HEADER_VERSION \\\n    \
+         (1000000u * PALPATE_VERSION_MAJOR + 1000u * PALPATE_VERSION_MINOR + PALPATE_VERSION_PATCH)",
+        parts.concat(),
+    )
 }
 
 fn compare(file: &str, made: &str) {
@@ -27,10 +48,13 @@ fn the_header_is_that_of_the_sources() {
         documentation_style: cbindgen::DocumentationStyle::C99,
         header: Some(
             "// Palpate for C. Made from clients/c/src by cbindgen; see its test.\n//\n\
-             // Units are SI, frames right-handed, quaternions x, y, z, w. Each call gives a code; what was wrong is told\n\
-             // by palpate_last_error. Handles may be used from any thread, and are closed once."
+             // Units are SI, frames right-handed, quaternions x, y, z, w. A call returns a code; palpate_last_error returns\n\
+             // the message of an error. Handles may be used from any thread, and are closed once.\n//\n\
+             // Structs that begin with `size` may get further fields in later versions, at their end: set `size` to\n\
+             // sizeof of the struct, and unused fields to 0 for their defaults. All other structs stay as they are."
                 .to_owned(),
         ),
+        after_includes: Some(version_macros()),
         style: cbindgen::Style::Both,
         usize_is_size_t: true,
         ..cbindgen::Config::default()
@@ -65,5 +89,23 @@ fn the_declarations_of_c_sharp_are_those_of_the_sources() {
         .expect("it parses");
     let text = fs::read_to_string(&made).expect("it was written");
     fs::remove_file(&made).expect("its own");
-    compare("../unity/Runtime/Native.cs", &text);
+    let name = "        const string __DllName = \"palpate_c\";\n";
+    let version = format!(
+        "\n        /// <summary>\n        ///  Version of these declarations: see `palpate_open_local`.\n        \
+         /// </summary>\n        internal const uint PALPATE_HEADER_VERSION = {};\n",
+        palpate_c::version::VERSION
+    );
+    assert_eq!(text.matches(name).count(), 1, "one place for the version");
+    compare("../unity/Runtime/Native.cs", &text.replace(name, &format!("{name}{version}")));
+}
+
+#[test]
+fn all_packages_have_one_version() {
+    let kept = |file: &str| fs::read_to_string(root().join(file)).expect("it is there");
+    assert!(
+        kept("../../Cargo.toml").contains(&format!("\nversion = \"{VERSION}\"\n")),
+        "Cargo.toml"
+    );
+    let unity = format!("\n  \"version\": \"{VERSION}\",\n");
+    assert!(kept("../unity/package.json").contains(&unity), "clients/unity/package.json");
 }

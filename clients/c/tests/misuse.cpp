@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,10 +16,12 @@
 #include <limits>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
 const double NAN_ = std::numeric_limits<double>::quiet_NaN();
+const std::uint32_t VERSION = PALPATE_HEADER_VERSION;
 std::atomic<int> checks{0};
 
 void expect(palpate_code got, palpate_code wanted, const char* what, const char* says = nullptr) {
@@ -38,6 +41,37 @@ void expect(palpate_code got, palpate_code wanted, const char* what, const char*
 #define MUST(condition) \
     if (!(condition)) std::fprintf(stderr, "line %d: not %s\n", __LINE__, #condition), std::exit(1)
 
+// A struct of zeros that may grow, with its size.
+template <typename T>
+T sized() {
+    T value{};
+    value.size = sizeof value;
+    return value;
+}
+
+// Copies the first bytes of a struct into a buffer of just that length, so that a sanitizer sees a read beyond it.
+template <typename T>
+class Short {
+public:
+    Short(T value, std::uint32_t size) : bytes_(size) {
+        value.size = size;
+        std::memcpy(bytes_.data(), &value, size);
+    }
+    T* get() { return reinterpret_cast<T*>(bytes_.data()); }
+
+private:
+    std::vector<char> bytes_;
+};
+
+// A size that no header has: 0, beyond this version's, within a field.
+template <typename T, typename Call>
+void wrong_sizes(T value, const char* says, Call call) {
+    for (std::size_t size : {std::size_t{0}, sizeof value + 8, std::size_t{UINT32_MAX}, std::size_t{12}}) {
+        value.size = static_cast<std::uint32_t>(size);
+        REFUSED(call(&value), (says + std::to_string(size) + ", expected").c_str());
+    }
+}
+
 bool is_none(const palpate_wrench& wrench) {
     return wrench.force_n.x == 0 && wrench.force_n.y == 0 && wrench.force_n.z == 0;
 }
@@ -46,10 +80,10 @@ void nulls() {
     palpate_server* server = nullptr;
     palpate_scene* scene = nullptr;
     palpate_session* session = nullptr;
-    palpate_address address{};
+    auto address = sized<palpate_address>();
     palpate_mesh mesh{};
-    palpate_cut cut{};
-    palpate_session_options options{};
+    auto cut = sized<palpate_cut>();
+    auto options = sized<palpate_session_options>();
     palpate_pose pose = palpate::pose(0, 0, 0);
     palpate_wrench wrench{};
     palpate_rendering rendering;
@@ -59,10 +93,10 @@ void nulls() {
     double metres = 0;
     palpate_vec3 point{};
     float xyz[3] = {};
-    REFUSED(palpate_open_local(nullptr), "server is NULL");
-    REFUSED(palpate_connect(nullptr, &server), "address is NULL");
-    REFUSED(palpate_connect(&address, nullptr), "server is NULL");
-    REFUSED(palpate_connect(&address, &server), "url is NULL");
+    REFUSED(palpate_open_local(VERSION, nullptr), "server is NULL");
+    REFUSED(palpate_connect(VERSION, nullptr, &server), "address is NULL");
+    REFUSED(palpate_connect(VERSION, &address, nullptr), "server is NULL");
+    REFUSED(palpate_connect(VERSION, &address, &server), "url is NULL");
     REFUSED(palpate_close(nullptr), "server is NULL");
     DOES(palpate_close(&server));
     REFUSED(palpate_create_scene(nullptr, "a", &scene), "server is NULL");
@@ -93,16 +127,32 @@ void nulls() {
     REFUSED(palpate_tissue_loads(nullptr, 1, nullptr, nullptr, 0, &n, nullptr), "session is NULL");
     REFUSED(palpate_status(nullptr, &status), "session is NULL");
     REFUSED(palpate_check(nullptr), "session is NULL");
+    for (std::uint32_t other : {0u, VERSION + 1000, VERSION + 1000000, UINT32_MAX}) {
+        FAILS(PALPATE_INCOMPATIBLE, palpate_open_local(other, &server), "compiled with palpate.h");
+        FAILS(PALPATE_INCOMPATIBLE, palpate_connect(other, &address, &server), "the library is version");
+        FAILS(PALPATE_INCOMPATIBLE, palpate_open_local(other, nullptr), "the library is version");
+    }
+    MUST(std::strcmp(palpate_version(), PALPATE_VERSION_STRING) == 0);
+    wrong_sizes(address, "address.size is ", [&](auto* sent) { return palpate_connect(VERSION, sent, &server); });
+    wrong_sizes(options, "options.size is ", [&](auto* sent) { return palpate_session_defaults(1, sent); });
     address.url = "127.0.0.1:1";
-    FAILS(PALPATE_UNAVAILABLE, palpate_connect(&address, &server), "127.0.0.1:1");
+    // A caller of an older version: the fields that it does not know have their defaults.
+    FAILS(PALPATE_UNAVAILABLE, palpate_connect(VERSION, Short(address, 16).get(), &server), "127.0.0.1:1");
+    REFUSED(palpate_connect(VERSION, Short(address, 8).get(), &server), "url is NULL");
+    Short few(options, 24);
+    DOES(palpate_session_defaults(7, few.get()));
+    palpate_session_options known{};
+    std::memcpy(&known, few.get(), 24);
+    MUST(known.size == 24 && known.tool_id == 7 && known.stiffness_n_per_m == 500);
+    FAILS(PALPATE_UNAVAILABLE, palpate_connect(VERSION, &address, &server), "127.0.0.1:1");
     address.timeout_s = NAN_;
-    REFUSED(palpate_connect(&address, &server), "timeout_s");
+    REFUSED(palpate_connect(VERSION, &address, &server), "timeout_s");
     address.timeout_s = 0;
     address.key_file = "/nowhere/key";
-    REFUSED(palpate_connect(&address, &server), "/nowhere/key");
+    REFUSED(palpate_connect(VERSION, &address, &server), "/nowhere/key");
     address.key_file = nullptr;
     address.certificate_file = "/nowhere/certificate";
-    REFUSED(palpate_connect(&address, &server), "certificate");
+    REFUSED(palpate_connect(VERSION, &address, &server), "certificate");
     MUST(!server);
 }
 
@@ -158,7 +208,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     DOES(palpate_add_tissue(scene, "organ", &mesh, &tissue));
     FAILS(PALPATE_ALREADY_EXISTS, palpate_add_tissue(scene, "organ", &mesh, &tissue), "organ");
 
-    palpate_link link = {"tip", palpate::mesh(corners, sides, 0.005), nullptr, 0.0};
+    const palpate_link link = palpate::link("tip", palpate::mesh(corners, sides, 0.005));
     REFUSED(palpate_add_tool(scene, "probe", &link, 0, &tool), "links");
     REFUSED(palpate_add_tool(scene, "probe", nullptr, 1, &tool), "links is NULL");
     palpate_pose no_pose{};
@@ -171,6 +221,10 @@ void scenes(palpate_server* server, const std::string& folder) {
     bent = link;
     bent.fill_holes_m = NAN_;
     REFUSED(palpate_add_tool(scene, "probe", &bent, 1, &tool), "link.fill_holes_m");
+    wrong_sizes(link, "links[0].size is ", [&](auto* sent) { return palpate_add_tool(scene, "probe", sent, 1, &tool); });
+    palpate_link unequal[] = {link, link};
+    unequal[1].size = 0;
+    REFUSED(palpate_add_tool(scene, "probe", unequal, 2, &tool), "links[1].size is 0, expected");
     const palpate_link twice[] = {link, link};
     REFUSED(palpate_add_tool(scene, "probe", twice, 2, &tool), "name");
     DOES(palpate_add_tool(scene, "probe", &link, 1, &tool));
@@ -189,12 +243,13 @@ void scenes(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_deform_some(scene, tissue, first, nullptr, 1), "positions is NULL");
     FAILS(PALPATE_NOT_FOUND, palpate_deform(scene, 77, moved, 4), "tissue 77");
     DOES(palpate_deform(scene, tissue, moved, 4));
-    palpate_cut cut{};
+    auto cut = sized<palpate_cut>();
     const std::uint32_t gone[] = {99};
     cut.removed = gone;
     cut.n_removed = 1;
     REFUSED(palpate_cut_tissue(scene, tissue, &cut, nullptr), "removed_triangles[0]");
     REFUSED(palpate_cut_tissue(scene, tissue, nullptr, nullptr), "cut is NULL");
+    wrong_sizes(cut, "cut.size is ", [&](auto* sent) { return palpate_cut_tissue(scene, tissue, sent, nullptr); });
     cut.removed = nullptr;
     REFUSED(palpate_cut_tissue(scene, tissue, &cut, nullptr), "removed is NULL");
     cut.removed = first;
@@ -226,6 +281,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_distances(scene, tissue, points, metres, 2), "NaN");
     REFUSED(palpate_distances(scene, tissue, nullptr, metres, 1), "points is NULL");
     REFUSED(palpate_distances(scene, tissue, points, nullptr, 1), "distances_m is NULL");
+    REFUSED(palpate_distances(scene, tissue, points, metres, SIZE_MAX), "n_points is");
     FAILS(PALPATE_NOT_FOUND, palpate_distances(scene, 77, points, metres, 1), "tissue 77");
     DOES(palpate_distances(scene, 0, points, metres, 1));
     DOES(palpate_distances(scene, 0, nullptr, nullptr, 0));
@@ -234,6 +290,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     palpate_session_options options = palpate::session_options(tool);
     REFUSED(palpate_open_session(scene, nullptr, &session), "options is NULL");
     REFUSED(palpate_open_session(scene, &options, nullptr), "session is NULL");
+    wrong_sizes(options, "options.size is ", [&](auto* sent) { return palpate_open_session(scene, sent, &session); });
     options.stiffness_n_per_m = NAN_;
     REFUSED(palpate_open_session(scene, &options, &session), "stiffness_n_per_m");
     options = palpate::session_options(tool);
@@ -245,6 +302,11 @@ void scenes(palpate_server* server, const std::string& folder) {
     options = palpate::session_options(tool);
     options.cutting_links = 1u << 31;
     REFUSED(palpate_open_session(scene, &options, &session), "cutting_links");
+    // A short struct ends before the rate: nobody reads the value that was there.
+    options.cutting_links = 0;
+    options.rate_hz = NAN_;
+    DOES(palpate_open_session(scene, Short(options, offsetof(palpate_session_options, rate_hz)).get(), &session));
+    DOES(palpate_close_session(&session));
     options = palpate::session_options(77);
     FAILS(PALPATE_NOT_FOUND, palpate_open_session(scene, &options, &session), "tool 77");
     FAILS(PALPATE_NOT_FOUND, palpate_remove_tissue(scene, 77), "tissue 77");
@@ -254,7 +316,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     DOES(palpate_remove_tissue(scene, spare));
     FAILS(PALPATE_NOT_FOUND, palpate_remove_tissue(scene, spare), "tissue");
     FAILS(PALPATE_NOT_FOUND, palpate_deform(scene, spare, moved, 4), "tissue");
-    DOES(palpate_add_tool(scene, "spare", &link, 1, &spare));
+    DOES(palpate_add_tool(scene, "spare", Short(link, offsetof(palpate_link, fill_holes_m)).get(), 1, &spare));
     DOES(palpate_remove_tool(scene, spare));
     FAILS(PALPATE_NOT_FOUND, palpate_remove_tool(scene, spare), "tool");
     // Every call reports a deleted scene, and its handle can still be closed.
@@ -355,6 +417,8 @@ void sessions(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_newest(session, nullptr), "rendering is NULL");
     REFUSED(palpate_contacts(session, nullptr, 0, nullptr), "n is NULL");
     REFUSED(palpate_contacts(session, nullptr, 4, &n), "contacts is NULL");
+    palpate_contact contact;
+    REFUSED(palpate_contacts(session, &contact, SIZE_MAX, &n), "contacts has");
     FAILS(PALPATE_TOO_SMALL, palpate_contacts(session, nullptr, 0, &n), "holds 0");
     MUST(n == rendering.n_contacts && n > 0 && wrench.force_n.z > 0);
     std::uint32_t vertices[1];
@@ -448,10 +512,10 @@ void changes(palpate_server* server, const std::string& folder) {
     const std::array<std::uint32_t, 12> sides = {0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3};
     const float middle[] = {1.03f, 0.03f, -0.01f};
     const std::uint32_t first[] = {0}, three[] = {0, 2, 4, 2, 1, 4, 1, 0, 4}, parents[] = {0, 0, 0};
-    const palpate_cut cut = {first, 1, middle, 1, three, 3, parents};
+    const palpate_cut cut = {sizeof cut, first, 1, middle, 1, three, 3, parents};
     const palpate_vec3 point = {1, 0, 0.2};
     const palpate_mesh mesh = palpate::mesh(corners, sides);
-    const palpate_link tip = {"tip", palpate::mesh(corners, sides, 0.005), nullptr, 0.0};
+    const palpate_link tip = palpate::link("tip", palpate::mesh(corners, sides, 0.005));
     std::atomic<std::uint32_t> shared{0};
     std::atomic<int> added{0}, removed{0}, moved{0}, made{0}, measured{0};
     auto is_one_of = [](palpate_code code, std::initializer_list<palpate_code> good) {
@@ -519,6 +583,10 @@ void close_in_any_order(palpate_server* server, const std::string& folder) {
 }
 
 void wrapper(const std::string& folder) {
+    static_assert(std::is_same_v<decltype(std::declval<const palpate::Result<int>&>().value()), const int&>);
+    static_assert(std::is_same_v<decltype(std::declval<palpate::Result<int>>().value()), int>);
+    palpate::Result<std::unique_ptr<int>> owned(std::make_unique<int>(7));
+    MUST(*std::move(owned).value() == 7 && !owned.value());
     palpate::Scene scene = palpate::Server::open_local().value().create_scene("wrapper").value();
     auto refused = scene.add_tissue_file("organ", folder + "/none.obj");
     MUST(!refused && refused.code() == PALPATE_INVALID_ARGUMENT && !refused.message().empty());
@@ -545,6 +613,12 @@ void wrapper(const std::string& folder) {
     for (std::size_t v = 0; v < load.vertices.size(); ++v) load_n += load.forces_n[3 * v + 2];
     MUST(contacts.size() == session.newest().value().n_contacts);
     MUST(contact_n > 0.5 && std::fabs(contact_n + load_n) < 1e-5 * contact_n);
+    MUST(session.health().ok());
+    const std::uint32_t top[] = {0};
+    palpate_cut cut{};  // The wrapper sets the size.
+    cut.removed = top;
+    cut.n_removed = 1;
+    MUST(scene.cut(organ, cut).value().topology_revision == 1);
     const std::array<palpate_vec3, 1> below = {{{0, 0, -0.01}}};
     MUST(scene.distances(below).value()[0] < -0.005);
     scene.remove().value();
@@ -556,9 +630,9 @@ int main(int argc, char** argv) {
     if (argc < 2) return 2;
     auto open = [&] {
         palpate_server* server = nullptr;
-        palpate_address address{};
+        auto address = sized<palpate_address>();
         if (argc > 2) address.url = argv[2];
-        DOES(argc > 2 ? palpate_connect(&address, &server) : palpate_open_local(&server));
+        DOES(argc > 2 ? palpate_connect(VERSION, &address, &server) : palpate_open_local(VERSION, &server));
         return server;
     };
     nulls();

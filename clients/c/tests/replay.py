@@ -19,26 +19,32 @@ class Wrench(c.Structure):
 
 
 class Address(c.Structure):
-    _fields_ = [(name, c.c_char_p) for name in ("url", "key", "ca", "certificate", "certificate_key")] + [
-        ("timeout_s", c.c_double)
+    _fields_ = [
+        ("size", c.c_uint32),
+        *((name, c.c_char_p) for name in ("url", "key", "ca", "certificate", "certificate_key")),
+        ("timeout_s", c.c_double),
     ]
 
 
 class Options(c.Structure):
     _fields_ = [
+        ("size", c.c_uint32),
         ("tool_id", c.c_uint32),
         ("cutting_links", c.c_uint32),
+        ("lock_step", c.c_uint32),
         ("stiffness", c.c_double * 3),
         ("friction", c.c_double),
         ("limits", c.c_double * 4),
         ("hold_point_m", Vec3),
         ("rate_hz", c.c_double),
-        ("lock_step", c.c_uint32),
     ]
 
 
 library = c.CDLL(sys.argv[1])
 library.palpate_last_error.restype = c.c_char_p
+library.palpate_version.restype = c.c_char_p
+major, minor, patch = map(int, library.palpate_version().split(b"."))
+version = c.c_uint32(1_000_000 * major + 1000 * minor + patch)
 folder, out = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 
 
@@ -51,14 +57,15 @@ def do(name: str, *arguments: object) -> None:
 server, scene, session = c.c_void_p(), c.c_void_p(), c.c_void_p()
 tissue_id, tool_id = c.c_uint32(), c.c_uint32()
 if len(sys.argv) > 4:
-    do("palpate_connect", c.byref(Address(url=sys.argv[4].encode())), c.byref(server))
+    address = Address(size=c.sizeof(Address), url=sys.argv[4].encode())
+    do("palpate_connect", version, c.byref(address), c.byref(server))
 else:
-    do("palpate_open_local", c.byref(server))
+    do("palpate_open_local", version, c.byref(server))
 do("palpate_create_scene", server, b"replay-python", c.byref(scene))
 organ, tool = (str(folder / name).encode() for name in ("organ.obj", "tool.obj"))
 do("palpate_add_tissue_file", scene, b"organ", organ, c.c_double(1), c.byref(tissue_id))
 do("palpate_add_tool_file", scene, b"tool", tool, c.c_double(1), c.byref(tool_id))
-options = Options()
+options = Options(size=c.sizeof(Options))
 do("palpate_session_defaults", tool_id, c.byref(options))
 options.lock_step, options.friction, options.hold_point_m = 1, 0.2, Vec3(0, 0, 0.03)
 do("palpate_open_session", scene, c.byref(options), c.byref(session))

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use palpate_c::{code::*, plain::*, server::*, session::*};
+use palpate_c::{code::*, plain::*, server::*, session::*, version::VERSION};
 use palpate_code::*;
 
 use held::{Held, PRESSED_N, ball_at, ok};
@@ -112,7 +112,7 @@ impl Held {
 fn a_servo_in_the_process_allocates_nothing() {
     let mut server = ptr::null_mut();
     // SAFETY: the pointer points to a live object.
-    ok(unsafe { palpate_open_local(&mut server) });
+    ok(unsafe { palpate_open_local(VERSION, &mut server) });
     let held = Held::open(server, false);
     held.press();
     // An error is reported without allocating, too.
@@ -130,7 +130,7 @@ fn a_servo_in_the_process_allocates_nothing() {
 fn a_host_that_was_stopped_or_has_no_time_is_let_go() {
     let mut server = ptr::null_mut();
     // SAFETY: the pointer points to a live object.
-    ok(unsafe { palpate_open_local(&mut server) });
+    ok(unsafe { palpate_open_local(VERSION, &mut server) });
     let held = Held::open(server, false);
     for dt_s in [11.0, f64::NAN, -1.0, f64::INFINITY] {
         held.press();

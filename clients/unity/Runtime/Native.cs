@@ -15,6 +15,11 @@ namespace Palpate
         const string __DllName = "palpate_c";
 
         /// <summary>
+        ///  Version of these declarations: see `palpate_open_local`.
+        /// </summary>
+        internal const uint PALPATE_HEADER_VERSION = 1000;
+
+        /// <summary>
         ///  Cap, rate or radius changed the wrench.
         /// </summary>
         internal const uint PALPATE_LIMITED = 1;
@@ -38,16 +43,17 @@ namespace Palpate
 
         /// <summary>
         ///  Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
-        ///  closed.
+        ///  closed. `header_version`: PALPATE_HEADER_VERSION; `PALPATE_INCOMPATIBLE` if it does not fit the library.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_open_local", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        internal static extern palpate_code palpate_open_local(palpate_server** server);
+        internal static extern palpate_code palpate_open_local(uint header_version, palpate_server** server);
 
         /// <summary>
         ///  Connects to a server. Each call waits for its answer, at most `timeout_s`; only `palpate_servo` never waits.
+        ///  `header_version` as in `palpate_open_local`.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_connect", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        internal static extern palpate_code palpate_connect(palpate_address* address, palpate_server** server);
+        internal static extern palpate_code palpate_connect(uint header_version, palpate_address* address, palpate_server** server);
 
         /// <summary>
         ///  Closes a server and sets the pointer to NULL; a pointer that is NULL is already closed. Scenes and sessions opened
@@ -148,7 +154,7 @@ namespace Palpate
         internal static extern palpate_code palpate_open_session(palpate_scene* scene, palpate_session_options* options, palpate_session** session);
 
         /// <summary>
-        ///  Fills in the defaults of a tool's session: a desktop device of 3.3 N.
+        ///  Fills in the defaults of a tool's session: a desktop device of 3.3 N. `options-&gt;size` must be set.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_session_defaults", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_session_defaults(uint tool_id, palpate_session_options* options);
@@ -214,6 +220,12 @@ namespace Palpate
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_check", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_check(palpate_session* session);
+
+        /// <summary>
+        ///  Returns the version of the library, for example `0.1.0`. `PALPATE_VERSION_STRING` is that of the header.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_version", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern byte* palpate_version();
 
 
     }
@@ -337,6 +349,10 @@ namespace Palpate
     internal unsafe partial struct palpate_link
     {
         /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
+        /// <summary>
         ///  Name, unique in its tool.
         /// </summary>
         public byte* name;
@@ -361,6 +377,10 @@ namespace Palpate
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_cut
     {
+        /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
         /// <summary>
         ///  Triangles to remove, each once.
         /// </summary>
@@ -418,6 +438,10 @@ namespace Palpate
     internal unsafe partial struct palpate_address
     {
         /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
+        /// <summary>
         ///  `host:port`, `https://host:port` or `unix:/path`.
         /// </summary>
         public byte* url;
@@ -450,6 +474,10 @@ namespace Palpate
     internal unsafe partial struct palpate_session_options
     {
         /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
+        /// <summary>
         ///  Tool that the hand holds.
         /// </summary>
         public uint tool_id;
@@ -457,6 +485,10 @@ namespace Palpate
         ///  Links that no tissue constrains, blades and needles: bit n is link n.
         /// </summary>
         public uint cutting_links;
+        /// <summary>
+        ///  Not 0: nothing runs by itself, and `palpate_step` replaces `palpate_servo`.
+        /// </summary>
+        public uint lock_step;
         /// <summary>
         ///  Stiffness of the spring, N/m, 1 to 100,000. 0: 500.
         /// </summary>
@@ -497,10 +529,6 @@ namespace Palpate
         ///  Rate at which poses are sent to the engine, 1 to 1,000. 0: 1,000. The servo runs at the device's own rate.
         /// </summary>
         public double rate_hz;
-        /// <summary>
-        ///  Not 0: nothing runs by itself, and `palpate_step` replaces `palpate_servo`.
-        /// </summary>
-        public uint lock_step;
     }
 
     /// <summary>
@@ -661,6 +689,10 @@ namespace Palpate
         ///  An internal error of Palpate. The session or scene of the call must not be used any more.
         /// </summary>
         PALPATE_INTERNAL = 10,
+        /// <summary>
+        ///  The program was compiled with the header of a version that does not fit the library.
+        /// </summary>
+        PALPATE_INCOMPATIBLE = 11,
     }
 
     /// <summary>

@@ -16,6 +16,8 @@ namespace Palpate
         TooSmall = 8,
         NoAnswer = 9,
         Internal = 10,
+        /// <summary>The native library is of a version that does not fit these sources.</summary>
+        Incompatible = 11,
     }
 
     /// <summary>Error of a failed call.</summary>

@@ -66,6 +66,7 @@ namespace Palpate
                     rest[i] = links[i].RestPose.To(axes);
                     sent[i] = new palpate_link
                     {
+                        size = (uint)sizeof(palpate_link),
                         name = (byte*)Hold(held, Text.Bytes(links[i].Name)),
                         mesh = Mesh(
                             (float*)Hold(held, axes.Points(links[i].Positions)), links[i].Positions,
@@ -114,6 +115,7 @@ namespace Palpate
         /// <summary>Moves all vertices of a tissue, metres.</summary>
         public void Deform(uint tissue, float[] positions)
         {
+            CheckThrees(positions, "positions");
             fixed (float* xyz = axes.Points(positions))
             {
                 UIntPtr n = (UIntPtr)(positions.Length / 3);
@@ -145,12 +147,15 @@ namespace Palpate
             {
                 throw new ArgumentException("there is not one parent for each new triangle", "cut");
             }
+            CheckThrees(positions, "Positions");
+            CheckThrees(triangles, "Triangles");
             palpate_cut_made made;
             fixed (uint* gone = removed, sides = axes.Triangles(triangles), parents = cut.Parents)
             fixed (float* xyz = axes.Points(positions))
             {
                 palpate_cut sent = new palpate_cut
                 {
+                    size = (uint)sizeof(palpate_cut),
                     removed = gone,
                     n_removed = (UIntPtr)removed.Length,
                     positions = xyz,
@@ -190,6 +195,7 @@ namespace Palpate
             palpate_session* session;
             palpate_session_options sent = new palpate_session_options
             {
+                size = (uint)sizeof(palpate_session_options),
                 tool_id = tool,
                 cutting_links = options.CuttingLinks,
                 stiffness_n_per_m = options.StiffnessNPerM,
@@ -222,6 +228,14 @@ namespace Palpate
             }
         }
 
+        private static void CheckThrees(Array numbers, string name)
+        {
+            if (numbers.Length % 3 != 0)
+            {
+                throw new ArgumentException("the length is " + numbers.Length + ", expected a multiple of 3", name);
+            }
+        }
+
         private static void* Hold(List<GCHandle> held, Array array)
         {
             GCHandle handle = GCHandle.Alloc(array, GCHandleType.Pinned);
@@ -231,6 +245,8 @@ namespace Palpate
 
         private static palpate_mesh Mesh(float* xyz, float[] positions, uint* sides, uint[] triangles, double scaleToM)
         {
+            CheckThrees(positions, "positions");
+            CheckThrees(triangles, "triangles");
             return new palpate_mesh
             {
                 positions = xyz,

@@ -12,11 +12,14 @@ namespace Palpate
             server = owned;
         }
 
+        /// <summary>Version of the native library, for example "0.1.0".</summary>
+        public static string LibraryVersion { get { return Text.Of(Native.palpate_version()); } }
+
         /// <summary>Opens the engine in this process: no server, no network.</summary>
         public static Server OpenLocal()
         {
             palpate_server* opened;
-            PalpateException.Check(Native.palpate_open_local(&opened));
+            PalpateException.Check(Native.palpate_open_local(Native.PALPATE_HEADER_VERSION, &opened));
             return new Server(opened);
         }
 
@@ -26,8 +29,15 @@ namespace Palpate
             palpate_server* opened;
             fixed (byte* at = Text.Bytes(url), key = Text.Bytes(keyFile), ca = Text.Bytes(caFile))
             {
-                palpate_address address = new palpate_address { url = at, key_file = key, ca_file = ca, timeout_s = timeoutS };
-                PalpateException.Check(Native.palpate_connect(&address, &opened));
+                palpate_address address = new palpate_address
+                {
+                    size = (uint)sizeof(palpate_address),
+                    url = at,
+                    key_file = key,
+                    ca_file = ca,
+                    timeout_s = timeoutS,
+                };
+                PalpateException.Check(Native.palpate_connect(Native.PALPATE_HEADER_VERSION, &address, &opened));
             }
             return new Server(opened);
         }

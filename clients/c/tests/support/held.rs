@@ -68,12 +68,8 @@ impl Held {
             scale_to_m: 0.0,
         };
         let name = text("ball");
-        let link = palpate_link {
-            name: name.as_ptr(),
-            mesh: mesh(&ball_xyz, &ball.triangles),
-            rest_pose: ptr::null(),
-            fill_holes_m: 0.0,
-        };
+        let mesh_of_ball = mesh(&ball_xyz, &ball.triangles);
+        let link = palpate_link { name: name.as_ptr(), mesh: mesh_of_ball, ..Default::default() };
         let mut options = palpate_session_options::default();
         // SAFETY: all pointers point to live objects.
         unsafe {

@@ -7,7 +7,7 @@ use std::{
     ptr,
 };
 
-use palpate_c::{plain::palpate_address, server::*};
+use palpate_c::{plain::palpate_address, server::*, version::VERSION};
 
 use super::held::{ok, text};
 
@@ -53,17 +53,10 @@ impl Drop for Served {
 
 /// Connects to a server, or to the first of several that answers.
 pub fn connect(addresses: &str) -> *mut palpate_server {
-    let (url, none) = (text(addresses), ptr::null());
-    let address = palpate_address {
-        url: url.as_ptr(),
-        key_file: none,
-        ca_file: none,
-        certificate_file: none,
-        certificate_key_file: none,
-        timeout_s: 0.0,
-    };
+    let url = text(addresses);
+    let address = palpate_address { url: url.as_ptr(), ..Default::default() };
     let mut server = ptr::null_mut();
     // SAFETY: all pointers point to live objects.
-    ok(unsafe { palpate_connect(&address, &mut server) });
+    ok(unsafe { palpate_connect(VERSION, &address, &mut server) });
     server
 }

@@ -102,6 +102,13 @@ public static class Hand
             uint spare = scene.AddTissue("spare", Mirrored(Slab, z), Turned(SlabSides, z), 0.01);
             scene.RemoveTissue(spare);
             Throws(Code.NotFound, () => scene.RemoveTissue(spare));
+            Refuses(() => scene.AddTissue("torn", new float[4], SlabSides));
+            Refuses(() => scene.AddTool("torn", Slab, new uint[5]));
+            Refuses(() => scene.Deform(slab, new float[25]));
+            Refuses(() => scene.Deform(slab, new uint[2], new float[5]));
+            Refuses(() => scene.Cut(slab, new Cut { Positions = new float[2] }));
+            Refuses(() => scene.Cut(slab, new Cut { Triangles = new uint[4] }));
+            Refuses(() => scene.Cut(slab, new Cut { Triangles = new uint[3], Parents = new uint[2] }));
             // A handle above, and a jaw that it carries 10 mm below and rotated.
             float[] corners = Mirrored(Replay.Corners, z);
             uint[] sides = Turned(Replay.Sides, z);
@@ -194,6 +201,20 @@ public static class Hand
         uint[] made = (uint[])sides.Clone();
         for (int i = 0; z < 0 && i < made.Length; i += 3) Array.Reverse(made, i + 1, 2);
         return made;
+    }
+
+    /// An array of a wrong length is refused before the library reads it.
+    private static void Refuses(Action call)
+    {
+        try
+        {
+            call();
+        }
+        catch (ArgumentException)
+        {
+            return;
+        }
+        Replay.Expect(false, "an array of a wrong length was taken");
     }
 
     private static void Throws(Code code, Action call)

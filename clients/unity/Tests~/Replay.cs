@@ -10,6 +10,7 @@ public static class Replay
         string folder = arguments[0];
         using (Server server = arguments.Length > 2 ? Server.Connect(arguments[2]) : Server.OpenLocal())
         {
+            Expect(Server.LibraryVersion.Split('.').Length == 3, "a version: " + Server.LibraryVersion);
             Refuses(server);
             using (Scene scene = server.CreateScene("replay-csharp", Axes.RightHanded))
             {
