@@ -327,6 +327,7 @@ pub(crate) fn render_options(options: &palpate_session_options) -> RenderOptions
         tissue_loads: true,
         local_model: true,
         device_distances: false,
+        force_shading_rad: 0.0,
     }
 }
 
