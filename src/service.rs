@@ -36,6 +36,7 @@ mod refused;
 mod rpc;
 mod serve;
 mod status;
+mod stdin;
 mod systemd;
 mod transport;
 mod web;
