@@ -1,4 +1,5 @@
-//! Generates the gRPC code from `proto/` if a feature needs it; `protoc` need not be installed.
+//! Generates the gRPC code from `proto/` if a feature needs it, without an installed `protoc`, and includes the page of
+//! the live view if it is built.
 
 use std::error::Error;
 
@@ -8,6 +9,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     generate()?;
     #[cfg(feature = "server")]
     generate_agones()?;
+    #[cfg(feature = "server")]
+    include_page()?;
     Ok(())
 }
 
@@ -39,4 +42,28 @@ fn generate_agones() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(["sdk.proto", "beta.proto"], ["proto/agones"])?;
     tonic_prost_build::configure().compile_fds(descriptors)?;
     Ok(())
+}
+
+/// Lists the files of `clients/web/dist` for the program, and sets `has_page` if that folder is there.
+#[cfg(feature = "server")]
+fn include_page() -> Result<(), Box<dyn Error>> {
+    use std::{env, fmt::Write, fs, path::Path};
+
+    let root = env::var("CARGO_MANIFEST_DIR")?;
+    let sources = Path::new(&root).join("clients/web");
+    let page = sources.join("dist");
+    let mut table = "&[".to_owned();
+    if page.join("index.html").is_file() {
+        println!("cargo:rerun-if-changed={}", page.display());
+        println!("cargo:rustc-cfg=has_page");
+        for entry in fs::read_dir(page)? {
+            let (entry, path) = entry.map(|entry| (entry.file_name(), entry.path()))?;
+            write!(table, "({:?}, include_bytes!({path:?})),", entry.to_string_lossy())?;
+        }
+    } else if sources.is_dir() {
+        // Cargo runs a build script anew at each build if it watches a missing folder.
+        println!("cargo:rerun-if-changed={}", sources.display());
+    }
+    table.push(']');
+    Ok(fs::write(Path::new(&env::var("OUT_DIR")?).join("page.rs"), table)?)
 }

@@ -248,7 +248,7 @@ pub struct MetricsSettings {
         deserialize_with = "listen_address::deserialize_unset"
     )]
     pub listen: Option<SocketAddr>,
-    /// Folder of the built live view (`clients/web`); `None`: not served.
+    /// Folder of the built live view (`clients/web`); `None`: the page in the program, if it has one.
     #[serde(with = "unset")]
     pub viewer_dir: Option<PathBuf>,
     /// Another origin whose pages may call the live view too; `None`: only pages of this server.

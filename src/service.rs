@@ -49,6 +49,7 @@ pub mod replay;
 mod request_field;
 mod rpc;
 mod serve;
+mod stdin;
 mod systemd;
 mod transport;
 mod web;

@@ -3,13 +3,13 @@
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr, TcpListener},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use super::listen_address;
 
-/// Default folders of the built page: the build's output and the installed one.
-const VIEWER_DIRS: [&str; 2] = ["clients/web/dist", "/usr/local/share/palpate/viewer"];
+/// Folder of the built page in the source tree, for a program that was built before the page.
+const BUILT_PAGE: &str = "clients/web/dist";
 
 /// Arguments of the live view.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,7 +17,7 @@ pub struct LiveViewArgs {
     /// Show the run in a browser until it is stopped.
     #[arg(long)]
     pub watch: bool,
-    /// Folder of the built live view [default: clients/web/dist, /usr/local/share/palpate/viewer].
+    /// Folder of the built live view [default: the page in this program, else clients/web/dist].
     #[arg(long, value_name = "DIR", requires = "watch")]
     viewer: Option<PathBuf>,
     /// Address of the live view [default: a free port of this machine].
@@ -30,8 +30,8 @@ pub struct LiveViewArgs {
 pub enum LiveViewError {
     /// `--watch` without a built page.
     #[error(
-        "there is no built page of the live view, expected one in clients/web/dist (cd clients/web && npm ci && npm run \
-         build) or --viewer DIR"
+        "this program was built without the page of the live view, expected a built page in clients/web/dist (cd \
+         clients/web && npm ci && npm run build) or --viewer DIR"
     )]
     NoViewer,
     /// No port is free.
@@ -40,19 +40,20 @@ pub enum LiveViewError {
 }
 
 impl LiveViewArgs {
-    /// Returns the address and folder of the page; `None`: no live view.
+    /// Returns the address of the page and its folder, which is `None` for the page in this program; `None`: no live
+    /// view.
     ///
     /// # Errors
     /// Returns an error if there is no page or no free port.
-    pub fn place(&self) -> Result<Option<(SocketAddr, PathBuf)>, LiveViewError> {
+    pub fn place(&self) -> Result<Option<(SocketAddr, Option<PathBuf>)>, LiveViewError> {
         if !self.watch {
             return Ok(None);
         }
-        let usual = VIEWER_DIRS.map(PathBuf::from);
-        let built = |folder: &&PathBuf| folder.join("index.html").is_file();
         let viewer = match &self.viewer {
-            Some(folder) => folder.clone(),
-            None => usual.iter().find(built).ok_or(LiveViewError::NoViewer)?.clone(),
+            Some(folder) => Some(folder.clone()),
+            None if cfg!(has_page) => None,
+            None if Path::new(BUILT_PAGE).join("index.html").is_file() => Some(BUILT_PAGE.into()),
+            None => return Err(LiveViewError::NoViewer),
         };
         let address = match self.watch_listen {
             Some(address) => address,

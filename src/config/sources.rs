@@ -55,7 +55,8 @@ pub struct SettingArgs {
     /// Address of metrics and the health page, over HTTP [default: not served] [env: PALPATE_METRICS_LISTEN].
     #[arg(long, value_name = "ADDR", value_parser = listen_address::parse)]
     pub metrics: Option<SocketAddr>,
-    /// Folder of the built live view, served at /view/ of the metrics address [env: PALPATE_METRICS_VIEWER_DIR].
+    /// Folder of the built live view, served at /view/ of the metrics address [default: the page in this program] [env:
+    /// PALPATE_METRICS_VIEWER_DIR].
     #[arg(long, value_name = "DIR")]
     pub viewer: Option<PathBuf>,
     /// Record each scene into a file in this folder, for `palpate replay` [env: PALPATE_RECORD_DIR].

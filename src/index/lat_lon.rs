@@ -121,7 +121,10 @@ impl LatLonGrid {
         let mut radii = vec![0.0f32; self.bands.len()];
         for p in &local {
             let band = self.band(*p);
-            radii[band] += (p.x - self.bands[band].x).hypot(p.y - self.bands[band].y);
+            let (x, y) = (p.x - self.bands[band].x, p.y - self.bands[band].y);
+            // Squares of f32 are exact in f64 and do not overflow.
+            let squares = [x, y].map(|c| f64::from(c) * f64::from(c));
+            radii[band] += (squares[0] + squares[1]).sqrt() as f32;
         }
         let mut first_cell = 0;
         for ((band, sum), (_, _, n)) in self.bands.iter_mut().zip(radii).zip(sums) {

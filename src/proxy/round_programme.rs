@@ -144,7 +144,8 @@ impl GodObject {
             self.forces.push(ProxyForce { normal_n, force });
             // A slipping contact loses its anchor: the next round anchors it where it is then.
             let most = self.friction * normal_n * (1.0 - CONE_SHARE_SLACK);
-            if normal_n > 0.0 && f.hypot(g) < most {
+            // Squares of forces are far from overflow: no `hypot`, whose last bit depends on the C library.
+            if normal_n > 0.0 && (f * f + g * g).sqrt() < most {
                 self.anchors.push(self.anchors_next[i]);
             }
         }

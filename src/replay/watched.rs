@@ -48,13 +48,13 @@ pub fn watch(
     file: PathBuf,
     options: ReplayOptions,
     cache: Option<FieldCache>,
-    (address, viewer): (SocketAddr, PathBuf),
+    (address, viewer): (SocketAddr, Option<PathBuf>),
 ) -> Result<(), WatchFailed> {
     let config = Config {
         listen: (Ipv4Addr::LOCALHOST, 0).into(),
         metrics: MetricsSettings {
             listen: Some(address),
-            viewer_dir: Some(viewer),
+            viewer_dir: viewer,
             ..MetricsSettings::default()
         },
         ..Config::default()

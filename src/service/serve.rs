@@ -54,7 +54,7 @@ use super::{
     },
     recording::recorders::Recorders,
     rpc::{haptic_service::Haptics, scene_service::Scenes, watch_service::Watches},
-    systemd,
+    stdin, systemd,
     transport::{
         acceptor::Acceptor,
         background::Background,
@@ -119,11 +119,12 @@ pub enum ServeError {
     Transport(#[from] tonic::transport::Error),
 }
 
-/// Runs `palpate serve` until an [`Interrupt`] comes. The first line of stdout names the address in use.
+/// Runs `palpate serve` until an [`Interrupt`] comes, or standard input closes. The first line of stdout names the
+/// address in use.
 ///
 /// # Errors
 /// Returns an error if it cannot listen, or files of keys and certificates are unusable.
-pub async fn run(config: &Config) -> Result<(), ServeError> {
+pub async fn run(config: &Config, until_stdin_closes: bool) -> Result<(), ServeError> {
     // Caught before anything is printed: a signal that comes with the first line is not lost.
     let mut interrupt = Interrupt::catch()?;
     check_files(config)?;
@@ -132,7 +133,12 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
         use_narrow();
     }
     let listeners = Listeners::bind(config).await?;
-    let told = async move { interrupt.came().await };
+    let told = async move {
+        tokio::select! {
+            () = interrupt.came() => (),
+            () = stdin::closed(), if until_stdin_closes => (),
+        }
+    };
     let data_dir = config.data_dir.clone().or_else(default_data_dir);
     match (&data_dir, &config.store.url) {
         (fields, Some(url)) if config.store.scenes => {
@@ -403,7 +409,7 @@ fn share(
 /// The first unusable file.
 pub fn check_files(config: &Config) -> Result<(), ServeError> {
     Access::open(&config.access)?;
-    config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?;
+    ViewerFiles::open(config.metrics.viewer_dir.as_deref())?;
     Ok(())
 }
 
@@ -453,7 +459,7 @@ fn web_port(
     let health = HealthCalls::new(calls.layer(Routes::new(health).prepare()));
     let services = calls.layer(Routes::new(watch_server(registry)).prepare());
     let cors_origin = config.metrics.cors_origin.as_deref();
-    let viewer = config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?;
+    let viewer = ViewerFiles::open(config.metrics.viewer_dir.as_deref())?;
     info!("metrics and health are at http://{address}");
     if viewer.is_some() {
         info!("the live view is at http://{address}{VIEWER_PATH}");

@@ -431,7 +431,9 @@ impl HeldModel {
         let found = with_friction(coupling, rows, &tangents[..rows.len()], friction, optimum);
         for (i, anchor) in anchors.iter().enumerate().take(rows.len()) {
             let [f, g] = found.tangent[i];
-            let sticks = f.hypot(g) < friction * found.normal[i] * (1.0 - CONE_SHARE_SLACK);
+            // Squares of forces are far from overflow: no `hypot`, whose last bit depends on the C library.
+            let sticks =
+                (f * f + g * g).sqrt() < friction * found.normal[i] * (1.0 - CONE_SHARE_SLACK);
             self.anchors[i] = (found.normal[i] > 0.0 && sticks).then_some(*anchor);
         }
         self.forces = found.normal;

@@ -16,7 +16,11 @@ use palpate::{
 };
 use serde_json::Value;
 
-use crate::support::{folder::Folder, process::signal, program::under_test};
+use crate::support::{
+    folder::Folder,
+    process::signal,
+    program::{has_page, under_test},
+};
 
 /// Time limit, far more than a run of two seconds and its server's start and stop take.
 const RUN_MAX: Duration = Duration::from_secs(60);
@@ -326,17 +330,51 @@ fn watch_shows_the_demo_until_it_is_stopped() {
     BufReader::new(demo.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
     let address = line.strip_prefix("The live view is at http://").expect(&line);
     let address = address.strip_suffix("/view/ until Ctrl-C.\n").expect(&line);
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    write!(stream, "GET /view/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("text");
+    let answer = get(address, "/view/");
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("Palpate"), "{answer}");
     signal(&demo, "INT");
     assert!(demo.wait().expect("it ends").success());
     assert!(!listens(address), "a server is left");
 
-    let elsewhere =
-        Command::new(under_test()).args(["demo", "--watch"]).current_dir(&folder.0).output();
-    let said = String::from_utf8(elsewhere.expect("it runs").stderr).expect("text");
-    assert!(said.contains("--viewer DIR"), "{said}");
+    // Without a folder: the page in the program, if it was built with one.
+    let mut elsewhere = Command::new(under_test())
+        .args(["demo", "--watch"])
+        .current_dir(&folder.0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut line = String::new();
+    let stdout = elsewhere.stdout.as_mut().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("text");
+    if has_page() {
+        let (_, address) = line.split_once("http://").expect(&line);
+        let page = get(&address[..address.find('/').expect("a path")], "/view/");
+        assert!(page.starts_with("HTTP/1.1 200") && page.contains("main.js"), "{page}");
+        signal(&elsewhere, "INT");
+    }
+    let done = elsewhere.wait_with_output().expect("it ends");
+    let said = String::from_utf8(done.stderr).expect("text");
+    assert_eq!((done.status.success(), said.contains("--viewer DIR")), (has_page(), !has_page()));
+}
+
+/// An image sets the variables of its server for all commands; a demo there has neither keys nor certificates.
+#[test]
+fn demo_runs_with_the_settings_of_an_image() {
+    let done = Command::new(under_test())
+        .args(["demo", "--seconds", "0.2"])
+        .env("PALPATE_ACCESS_CERTIFICATE_FILE", "/etc/palpate/server.pem")
+        .env("PALPATE_ACCESS_PRIVATE_KEY_FILE", "/etc/palpate/server.key")
+        .env("PALPATE_ACCESS_KEYS_FILE", "/etc/palpate/keys.toml")
+        .output()
+        .expect("it runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    answer
 }

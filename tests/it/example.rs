@@ -45,6 +45,6 @@ fn the_readme_shows_the_client_that_is_run() {
     let example = include_str!("../../examples/touch.rs");
     let (_, client) = example.split_once("pub async fn touch").expect("a function");
     let client = format!("pub async fn touch{}", client.trim_end());
-    assert!(include_str!("../../README.md").contains(&client), "README.md has not:\n{client}");
+    assert!(include_str!("../../clients/README.md").contains(&client), "it has not:\n{client}");
     assert!(client.lines().count() <= 21, "it is longer than a reader is promised");
 }

@@ -6,12 +6,15 @@ import re
 from typing import Any
 
 import pytest
-from support import CLIENT, REPOSITORY, ServerProgram
+from support import CLIENT, REPOSITORY, SERVER_BIN, ServerProgram
 
 README = CLIENT / "README.md"
 
 
-def test_every_example_of_the_readme_runs(program: ServerProgram, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_example_of_the_readme_runs(
+    program: ServerProgram, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PALPATE_SERVER_BIN", str(SERVER_BIN))
     blocks = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 7
     space: dict[str, Any] = {}

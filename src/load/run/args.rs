@@ -181,7 +181,9 @@ impl DemoArgs {
     }
 
     /// Returns the address of the live view and the folder that it serves; `None`: no live view.
-    pub(in crate::load) fn live_view(&self) -> Result<Option<(SocketAddr, PathBuf)>, LoadError> {
+    pub(in crate::load) fn live_view(
+        &self,
+    ) -> Result<Option<(SocketAddr, Option<PathBuf>)>, LoadError> {
         Ok(self.live_view.place()?)
     }
 }

@@ -29,7 +29,7 @@ pub struct LoadRun {
     /// Server to run against; `None`: the run starts its own.
     server: Option<ServerAddress>,
     /// Address of the live view on the run's own server, and the folder that it serves.
-    live_view: Option<(SocketAddr, PathBuf)>,
+    live_view: Option<(SocketAddr, Option<PathBuf>)>,
     with_baseline: bool,
     /// File for the recording of the run's own server.
     record: Option<PathBuf>,
@@ -159,7 +159,8 @@ impl LoadRun {
         let mut args = SERVE.map(str::to_owned).to_vec();
         if let Some((address, viewer)) = &self.live_view {
             args.extend(["--metrics".to_owned(), address.to_string()]);
-            args.extend(["--viewer".to_owned(), viewer.display().to_string()]);
+            let viewer = viewer.iter().map(|folder| folder.display().to_string());
+            args.extend(viewer.flat_map(|folder| ["--viewer".to_owned(), folder]));
         }
         // Limits stay at least at their defaults. Besides the clients there are the stage, the deformer, the cutter and
         // viewers.

@@ -19,7 +19,16 @@ const START_MAX: Duration = Duration::from_secs(10);
 const STOP_MAX: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Arguments of a server on a free loopback port that leaves nothing behind but fields.
-pub const SERVE: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--set", "store.scenes=false"];
+pub const SERVE: [&str; 6] =
+    ["serve", "--listen", "127.0.0.1:0", "--set", "store.scenes=false", "--until-stdin-closes"];
+/// Variables that an image sets for its server. A run has neither keys nor certificates, and a page of its own.
+const NOT_INHERITED: [&str; 5] = [
+    "PALPATE_ACCESS_CERTIFICATE_FILE",
+    "PALPATE_ACCESS_CLIENT_CA_FILE",
+    "PALPATE_ACCESS_KEYS_FILE",
+    "PALPATE_ACCESS_PRIVATE_KEY_FILE",
+    "PALPATE_METRICS_LISTEN",
+];
 /// First line of a server's stdout, before the address.
 const GREETING: &str = "listening on ";
 
@@ -58,8 +67,12 @@ impl ServerProcess {
         // A process and not a thread: its resource use is its own, and a crash is visible as a crash.
         let mut command = Command::new(program);
         command.args(args);
+        for name in NOT_INHERITED {
+            command.env_remove(name);
+        }
         child::set_apart(&mut command);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        // The pipe closes with this process, however it ends.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         if env::var_os("RUST_LOG").is_none() {
             command.env("RUST_LOG", "warn,h2=error");
         }

@@ -86,11 +86,18 @@ fn digests(files: &[PathBuf]) -> Vec<Option<blake3::Hash>> {
     files.iter().map(digest).collect()
 }
 
+/// Advice for a file that is not there, as in a container that is started without its folder.
+const MISSING: &str = "is missing: add it, or mount its folder; deploy/dev-certificates.sh FOLDER makes server.pem, \
+                       server.key and keys.toml for development";
+
 /// Reads the text of a setting's file.
 pub fn read_file(setting: &'static str, file: &Path) -> Result<String, AccessError> {
     let read = regular_file::read(file)
         .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
-    read.map_err(|e: io::Error| AccessError::new(setting, file, e))
+    read.map_err(|e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound => AccessError::new(setting, file, MISSING),
+        _ => AccessError::new(setting, file, e),
+    })
 }
 
 #[cfg(test)]

@@ -180,7 +180,7 @@ impl WebPort {
             VIEWER_PATH_BARE if self.viewer.is_some() => to_viewer(request.uri().query()),
             path => self.file(path).unwrap_or_else(|| {
                 let there =
-                    "there are /, /alive, /health, /metrics and, with metrics.viewer_dir, /view/\n";
+                    "there are /, /alive, /health, /metrics and, if there is a page, /view/\n";
                 text(StatusCode::NOT_FOUND, PLAIN, there.to_owned())
             }),
         }

@@ -1,4 +1,5 @@
-//! Files of the live view's page, read once at the start of the server: no part of a request ever becomes a path.
+//! Files of the live view's page, those of a folder or those in the program. A folder is read once at the start of the
+//! server: no part of a request ever becomes a path.
 
 use std::{
     collections::BTreeMap,
@@ -17,6 +18,8 @@ use http::{
 use http_body_util::Full;
 use tonic::body::Body;
 
+/// Names and contents of the files of `clients/web/dist`, if that folder was there when the program was built.
+static INCLUDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 /// Maximum bytes of all files.
 const BYTES_MAX: u64 = 32 << 20;
 /// Maximum number of files in the folder and its subfolders.
@@ -56,6 +59,20 @@ enum ViewerFilesProblem {
 }
 
 impl ViewerFiles {
+    /// Returns the page in a folder or, without a folder, the page in the program; `None` if the program has none.
+    ///
+    /// # Errors
+    /// Errors of [`ViewerFiles::read`].
+    pub fn open(folder: Option<&Path>) -> Result<Option<ViewerFiles>, ViewerFilesError> {
+        if let Some(folder) = folder {
+            return ViewerFiles::read(folder).map(Some);
+        }
+        let included = INCLUDED.iter().map(|&(name, bytes)| {
+            (name.to_owned(), ViewerFile { kind: kind(name), bytes: Bytes::from_static(bytes) })
+        });
+        Ok(cfg!(has_page).then(|| ViewerFiles(included.collect())))
+    }
+
     /// Reads a folder and its subfolders.
     ///
     /// # Errors
@@ -155,6 +172,17 @@ mod tests {
         assert_eq!(kind("parts/a.js").expect("there"), "text/javascript; charset=utf-8");
         for path in ["parts", "../Cargo.toml", "/etc/passwd", "parts/../index.html", "%2e%2e/a"] {
             assert!(files.answer(path).is_none(), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_included_page_has_all_that_it_names() {
+        let files = ViewerFiles::open(None).expect("no folder is read");
+        assert_eq!(files.is_some(), cfg!(has_page));
+        let Some(files) = files else { return };
+        let page = std::str::from_utf8(&files.0[INDEX].bytes).expect("text");
+        for name in ["main.js", "style.css", "icon.svg"] {
+            assert!(page.contains(name) && files.answer(name).is_some(), "{name}");
         }
     }
 

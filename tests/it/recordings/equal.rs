@@ -8,8 +8,8 @@ use std::{
 use palpate::{
     config::Config,
     proto::{RenderState, Tick, TrackResponse},
-    service::recording::{
-        recorded::Recording,
+    service::{
+        recording::recorded::Recording,
         replay::{ReplayOptions, ReplayReport, ReplayStop, replay_recording},
     },
 };

@@ -2,8 +2,8 @@
 
 use std::{fs, io::Cursor, path::Path, time::Duration};
 
-use palpate::service::recording::{
-    recorded::{Recording, TickMessages},
+use palpate::service::{
+    recording::recorded::{Recording, TickMessages},
     replay::replay_recording,
 };
 

@@ -14,10 +14,8 @@ use palpate::{
     proto::{TrackResponse, WatchRequest},
     service::{
         Listeners, SceneRegistry,
-        recording::{
-            recorded::Recording,
-            replay::{ReplayOptions, replay_recording},
-        },
+        recording::recorded::Recording,
+        replay::{ReplayOptions, replay_recording},
         serve_registry,
     },
 };

@@ -247,7 +247,7 @@ async fn without_render_an_answer_is_what_it_was() {
 #[tokio::test]
 async fn an_option_that_cannot_be_is_refused_by_its_name() {
     let (mut server, _) = bench(TissueKind::Tissue).await;
-    let bad: [(RenderOptions, &str); 5] = [
+    let bad: [(RenderOptions, &str); 6] = [
         (RenderOptions { stiffness_n_per_m: -1.0, ..options() }, "stiffness_n_per_m"),
         (RenderOptions { friction: f64::NAN, ..options() }, "friction"),
         (RenderOptions { force_shading_rad: 1.01, ..options() }, "force_shading_rad"),

@@ -1,6 +1,12 @@
 //! Shutdown of a server, and the messages that its clients receive.
 
-use std::time::{Duration, Instant};
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
 use palpate::{
     config::Config,
@@ -16,10 +22,46 @@ use tonic_health::pb::{
 
 use crate::support::{
     messages::{SCENE, sparse, start, start_message, tick, tick_message},
+    program::under_test,
     server::{HandFed, TestServer},
 };
 
 const SOON: Duration = Duration::from_secs(20);
+
+/// The pipe to a server closes however its parent ends. Input before that means nothing.
+#[test]
+fn server_ends_in_order_when_stdin_closes() {
+    let mut server = Command::new(under_test())
+        .args(["serve", "--listen", "127.0.0.1:0", "--until-stdin-closes"])
+        .env("PALPATE_STORE_SCENES", "false")
+        .env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let mut line = String::new();
+    let mut stdout = BufReader::new(server.stdout.take().expect("piped"));
+    stdout.read_line(&mut line).expect("text");
+    let address = line.trim_end().strip_prefix("listening on ").expect(&line);
+    let mut stdin = server.stdin.take().expect("piped");
+    stdin.write_all(b"ignored\n").expect("it is read");
+    TcpStream::connect(address).expect("it listens");
+    assert!(server.try_wait().expect("a child").is_none());
+    drop(stdin);
+    let closed = Instant::now();
+    let ended = loop {
+        if let Some(ended) = server.try_wait().expect("a child") {
+            break ended;
+        }
+        if closed.elapsed() > SOON {
+            server.kill().expect("it runs");
+            panic!("the server outlives its parent");
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    assert!(ended.success(), "{ended}");
+}
 
 /// Health is watched in a stream, so that the order of the messages can be seen.
 #[tokio::test]

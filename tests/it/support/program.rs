@@ -8,14 +8,23 @@ pub fn under_test() -> PathBuf {
     other.map_or_else(|| env!("CARGO_BIN_EXE_palpate").into(), PathBuf::from)
 }
 
+/// Returns true if the program under test contains the page of the live view.
+pub fn has_page() -> bool {
+    version().contains("live view: included")
+}
+
 /// Returns true if the program under test was built with this feature; otherwise prints that the test is skipped.
 pub fn has_feature(name: &str) -> bool {
-    let done = Command::new(under_test()).arg("--version").output().expect("it was built");
-    let version = String::from_utf8(done.stdout).expect("UTF-8");
+    let version = version();
     let features = version.lines().find_map(|line| line.strip_prefix("features:"));
     let has = features.is_some_and(|names| names.split_whitespace().any(|has| has == name));
     if !has {
         println!("skipped: the program under test was built without the feature {name}");
     }
     has
+}
+
+fn version() -> String {
+    let done = Command::new(under_test()).arg("--version").output().expect("it was built");
+    String::from_utf8(done.stdout).expect("UTF-8")
 }

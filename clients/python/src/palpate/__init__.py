@@ -18,6 +18,7 @@ from .errors import (
     Internal,
     InvalidArgument,
     NotFound,
+    NotStarted,
     PalpateError,
     PermissionDenied,
     Refused,
@@ -29,6 +30,7 @@ from .haptic_loop import HapticLoop
 from .loop_options import Render, Report
 from .mesh import Link, MeshLike, Probe
 from .pose import Pose, PoseLike
+from .program import StartedServer, find_program, start
 from .scene import Scene, SelfCollisions
 from .server import Server, connect
 from .surface import Surface
@@ -56,6 +58,7 @@ __all__ = [
     "MeshLike",
     "Motion",
     "NotFound",
+    "NotStarted",
     "PalpateError",
     "PermissionDenied",
     "Pose",
@@ -70,6 +73,7 @@ __all__ = [
     "SelfCollisions",
     "Server",
     "SignRule",
+    "StartedServer",
     "Surface",
     "Tissue",
     "TissueKind",
@@ -79,4 +83,6 @@ __all__ = [
     "Unavailable",
     "UnsweptReason",
     "connect",
+    "find_program",
+    "start",
 ]

@@ -30,6 +30,10 @@ class Closed(PalpateError):
     """The connection or the loop was used after it was closed here."""
 
 
+class NotStarted(PalpateError):
+    """`palpate.start` found no server program, or the program ended; nothing is left running."""
+
+
 class Unavailable(PalpateError):
     """No server answers at the address, the connection broke, or the server is shutting down.
 
