@@ -203,7 +203,13 @@ impl Library {
             });
             done(palpate_create_scene(held.server, id.as_ptr(), &mut held.scene));
             let organ = arrays(organ);
-            done(palpate_add_tissue(held.scene, organ_name.as_ptr(), &organ, &mut tissue));
+            done(palpate_add_tissue(
+                held.scene,
+                organ_name.as_ptr(),
+                &organ,
+                ptr::null(),
+                &mut tissue,
+            ));
             done(palpate_add_tool(held.scene, name.as_ptr(), &link, 1, &mut tool));
             done(palpate_session_defaults(tool, &mut options));
             options.lock_step = 1;

@@ -34,6 +34,13 @@
 // The proxy left the radius in which the model is complete: the force may lack some contacts.
 #define PALPATE_BEYOND_RADIUS 4
 
+// Tissue is on the side that most triangles of a surface face away from: a closed surface that faces inwards is the
+// wall of a lumen, with tissue all around it. Without it, closed bodies are turned to face outwards.
+#define PALPATE_AS_WOUND 1
+
+// A region that tools stay out of: it holds them back like tissue, and bears no load.
+#define PALPATE_FORBIDDEN_REGION 2
+
 // Result of a call.
 typedef enum palpate_code {
   // Success.
@@ -119,6 +126,16 @@ typedef struct palpate_mesh {
   double scale_to_m;
 } palpate_mesh;
 
+// Options of a tissue.
+typedef struct palpate_tissue_options {
+  // `sizeof` of this struct.
+  uint32_t size;
+  // Any of `PALPATE_AS_WOUND` and `PALPATE_FORBIDDEN_REGION`, combined.
+  uint32_t flags;
+  // Joins open edges whose ends are at most this far apart, metres, up to 10,000. 0: only edges at equal positions.
+  double weld_m;
+} palpate_tissue_options;
+
 // A point or direction.
 typedef struct palpate_vec3 {
   // x coordinate.
@@ -162,6 +179,8 @@ typedef struct palpate_link {
   // Fills each hole in a box with a diagonal of at most this length, metres, so that a tool that is meant to be
   // closed is closed. 0: none.
   double fill_holes_m;
+  // Joins open edges as in `palpate_tissue_options`.
+  double weld_m;
 } palpate_link;
 
 // A cut: one transaction.
@@ -287,6 +306,10 @@ extern "C" {
 // Message of this thread's last failed call: UTF-8, valid until this thread's next failure. Empty at first.
 const char *palpate_last_error(void);
 
+// Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit: UTF-8,
+// valid until this thread's next such call. Empty if there is none.
+const char *palpate_last_warning(void);
+
 // Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
 // closed. `header_version`: PALPATE_HEADER_VERSION; `PALPATE_INCOMPATIBLE` if it does not fit the library.
 enum palpate_code palpate_open_local(uint32_t header_version,
@@ -318,10 +341,12 @@ enum palpate_code palpate_close_scene(struct palpate_scene **scene);
 // Deletes the scene; its sessions end. `palpate_close_scene` must still be called.
 enum palpate_code palpate_delete_scene(struct palpate_scene *scene);
 
-// Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters.
+// Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters. `options`: NULL for the defaults. See
+// `palpate_last_warning` too.
 enum palpate_code palpate_add_tissue(struct palpate_scene *scene,
                                      const char *name,
                                      const struct palpate_mesh *mesh,
+                                     const struct palpate_tissue_options *options,
                                      uint32_t *tissue_id);
 
 // As `palpate_add_tissue`, from an OBJ, STL, PLY, OFF or VTK file. `scale_to_m`: metres per unit of the file.
@@ -329,9 +354,11 @@ enum palpate_code palpate_add_tissue_file(struct palpate_scene *scene,
                                           const char *name,
                                           const char *file,
                                           double scale_to_m,
+                                          const struct palpate_tissue_options *options,
                                           uint32_t *tissue_id);
 
-// Adds a rigid tool of one to eight links. Builds its distance fields, which takes seconds for large links.
+// Adds a rigid tool of one to eight links. Builds its distance fields, which takes seconds for large links: see
+// `palpate_field_progress`, and `palpate_last_warning`.
 enum palpate_code palpate_add_tool(struct palpate_scene *scene,
                                    const char *name,
                                    const struct palpate_link *links,
@@ -344,6 +371,12 @@ enum palpate_code palpate_add_tool_file(struct palpate_scene *scene,
                                         const char *file,
                                         double scale_to_m,
                                         uint32_t *tool_id);
+
+// Returns the progress of the field that is being built for the tool of this name, 0 to 1: for another thread, while
+// `palpate_add_tool` waits. `PALPATE_NOT_FOUND` if none is being built. Each link begins at 0 again.
+enum palpate_code palpate_field_progress(struct palpate_scene *scene,
+                                         const char *name,
+                                         double *share);
 
 // Removes a tissue from the scene.
 enum palpate_code palpate_remove_tissue(struct palpate_scene *scene, uint32_t tissue_id);

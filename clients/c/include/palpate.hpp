@@ -118,6 +118,10 @@ inline palpate_mesh mesh(Span<const float> positions, Span<const std::uint32_t> 
     return palpate_mesh{positions.data(), positions.size() / 3, triangles.data(), triangles.size() / 3, scale_to_m};
 }
 
+// Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit; empty
+// if there is none.
+inline std::string last_warning() { return palpate_last_warning(); }
+
 // A rigid part of a tool. `rest_pose` is not copied.
 inline palpate_link link(const char* name, const palpate_mesh& mesh, const palpate_pose* rest_pose = nullptr) {
     palpate_link link{};
@@ -223,14 +227,19 @@ class Scene {
 public:
     explicit Scene(palpate_scene* owned) : scene_(owned) {}
 
-    Result<std::uint32_t> add_tissue(const std::string& name, const palpate_mesh& mesh) {
+    Result<std::uint32_t> add_tissue(const std::string& name, const palpate_mesh& mesh,
+                                     palpate_tissue_options options = {}) {
         std::uint32_t id = 0;
-        const palpate_code code = palpate_add_tissue(get(), name.c_str(), &mesh, &id);
+        options.size = sizeof options;
+        const palpate_code code = palpate_add_tissue(get(), name.c_str(), &mesh, &options, &id);
         return with(code, id);
     }
-    Result<std::uint32_t> add_tissue_file(const std::string& name, const std::string& file, double scale_to_m = 1.0) {
+    Result<std::uint32_t> add_tissue_file(const std::string& name, const std::string& file, double scale_to_m = 1.0,
+                                          palpate_tissue_options options = {}) {
         std::uint32_t id = 0;
-        const palpate_code code = palpate_add_tissue_file(get(), name.c_str(), file.c_str(), scale_to_m, &id);
+        options.size = sizeof options;
+        const palpate_code code =
+            palpate_add_tissue_file(get(), name.c_str(), file.c_str(), scale_to_m, &options, &id);
         return with(code, id);
     }
     Result<std::uint32_t> add_tool(const std::string& name, Span<const palpate_link> links) {
@@ -244,6 +253,12 @@ public:
         std::uint32_t id = 0;
         const palpate_code code = palpate_add_tool_file(get(), name.c_str(), file.c_str(), scale_to_m, &id);
         return with(code, id);
+    }
+    // Progress of the field that is being built for a tool, 0 to 1: for another thread, while `add_tool` waits.
+    Result<double> field_progress(const std::string& tool) const {
+        double share = 0.0;
+        const palpate_code code = palpate_field_progress(get(), tool.c_str(), &share);
+        return with(code, share);
     }
     Done remove_tissue(std::uint32_t tissue_id) { return done(palpate_remove_tissue(get(), tissue_id)); }
     Done remove_tool(std::uint32_t tool_id) { return done(palpate_remove_tool(get(), tool_id)); }

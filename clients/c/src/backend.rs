@@ -7,10 +7,10 @@ pub(crate) mod snapshot;
 use glam::DVec3;
 use palpate::{
     client::{LinkUpload, mesh_source::MeshSource},
-    geometry::Pose,
+    geometry::{Orientation, Pose},
     scene::{
         Limits,
-        tissue::{deform::Deformation, edit::TopologyEdit},
+        tissue::{TissueKind, deform::Deformation, edit::TopologyEdit},
     },
     servo::DeviceServo,
 };
@@ -30,8 +30,10 @@ pub(crate) trait Server: Send + Sync {
 /// A scene.
 pub(crate) trait Theatre: Send + Sync {
     fn delete(&self) -> Result<(), Failure>;
-    fn add_tissue(&self, name: &str, mesh: MeshSource) -> Result<u32, Failure>;
-    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<u32, Failure>;
+    fn add_tissue(&self, name: &str, tissue: TissueUpload) -> Result<Added, Failure>;
+    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<Added, Failure>;
+    /// Returns the progress of the field that is being built for a tool, 0 to 1.
+    fn field_progress(&self, tool: &str) -> Result<Option<f64>, Failure>;
     fn remove_tissue(&self, tissue: u32) -> Result<(), Failure>;
     fn remove_tool(&self, tool: u32) -> Result<(), Failure>;
     /// Maximum vertices, triangles and links of a mesh or tool.
@@ -45,6 +47,19 @@ pub(crate) trait Theatre: Send + Sync {
     /// Returns signed distances to one tissue, or to the nearest if `tissue` is `None`.
     fn distances(&self, tissue: Option<u32>, points: &[DVec3]) -> Result<Vec<f64>, Failure>;
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure>;
+}
+
+/// A tissue to add.
+pub(crate) struct TissueUpload {
+    pub(crate) mesh: MeshSource,
+    pub(crate) orientation: Orientation,
+    pub(crate) kind: TissueKind,
+}
+
+/// Id of a tissue or tool, and the doubts about the units of its meshes.
+pub(crate) struct Added {
+    pub(crate) id: u32,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Number of vertices and triangles of a tissue.

@@ -87,28 +87,45 @@ struct Message([u8; MESSAGE_MAX]);
 thread_local! {
     // In place and not on the heap: the servo reports errors without allocating.
     static LAST: RefCell<Message> = const { RefCell::new(Message([0; MESSAGE_MAX])) };
+    static WARNING: RefCell<Message> = const { RefCell::new(Message([0; MESSAGE_MAX])) };
 }
 
 /// Stores the error message of this thread; a long message is truncated.
 pub(crate) fn remember(message: std::fmt::Arguments) {
-    LAST.with_borrow_mut(|last| {
-        let mut room = &mut last.0[..MESSAGE_MAX - 1];
+    LAST.with_borrow_mut(|last| last.write(message));
+}
+
+/// Stores the warning of a call that added a mesh; empty if there is none.
+pub(crate) fn warn(message: &str) {
+    WARNING.with_borrow_mut(|warning| warning.write(format_args!("{message}")));
+}
+
+impl Message {
+    fn write(&mut self, message: std::fmt::Arguments) {
+        let mut room = &mut self.0[..MESSAGE_MAX - 1];
         // Fails if the buffer is full; the message is then truncated.
         let _ = room.write_fmt(message);
         let left = room.len();
-        last.0[MESSAGE_MAX - 1 - left] = 0;
-        let written = &mut last.0[..MESSAGE_MAX - 1 - left];
+        self.0[MESSAGE_MAX - 1 - left] = 0;
+        let written = &mut self.0[..MESSAGE_MAX - 1 - left];
         // A zero byte in a name would end the message, and a cut within a character would leave invalid UTF-8.
         written.iter_mut().filter(|b| **b == 0).for_each(|b| *b = b'?');
         let valid = std::str::from_utf8(written).map_or_else(|e| e.valid_up_to(), |s| s.len());
-        last.0[valid] = 0;
-    });
+        self.0[valid] = 0;
+    }
 }
 
 /// Message of this thread's last failed call: UTF-8, valid until this thread's next failure. Empty at first.
 #[unsafe(no_mangle)]
 pub extern "C" fn palpate_last_error() -> *const c_char {
     LAST.with_borrow(|last| last.0.as_ptr().cast())
+}
+
+/// Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit: UTF-8,
+/// valid until this thread's next such call. Empty if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn palpate_last_warning() -> *const c_char {
+    WARNING.with_borrow(|last| last.0.as_ptr().cast())
 }
 
 /// As [`palpate_last_error`], for Rust.

@@ -10,6 +10,7 @@ mod backend;
 mod border;
 pub mod code;
 mod growing;
+mod mesh;
 pub mod plain;
 pub mod scene;
 pub mod server;

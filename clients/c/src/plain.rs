@@ -80,6 +80,24 @@ pub struct palpate_mesh {
     pub scale_to_m: f64,
 }
 
+/// Options of a tissue.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct palpate_tissue_options {
+    /// `sizeof` of this struct.
+    pub size: u32,
+    /// Any of `PALPATE_AS_WOUND` and `PALPATE_FORBIDDEN_REGION`, combined.
+    pub flags: u32,
+    /// Joins open edges whose ends are at most this far apart, metres, up to 10,000. 0: only edges at equal positions.
+    pub weld_m: f64,
+}
+
+/// Tissue is on the side that most triangles of a surface face away from: a closed surface that faces inwards is the
+/// wall of a lumen, with tissue all around it. Without it, closed bodies are turned to face outwards.
+pub const PALPATE_AS_WOUND: u32 = 1;
+/// A region that tools stay out of: it holds them back like tissue, and bears no load.
+pub const PALPATE_FORBIDDEN_REGION: u32 = 2;
+
 /// A rigid part of a tool.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +113,8 @@ pub struct palpate_link {
     /// Fills each hole in a box with a diagonal of at most this length, metres, so that a tool that is meant to be
     /// closed is closed. 0: none.
     pub fill_holes_m: f64,
+    /// Joins open edges as in `palpate_tissue_options`.
+    pub weld_m: f64,
 }
 
 /// A cut: one transaction.
@@ -188,8 +208,9 @@ pub struct palpate_session_options {
 growing!(
     palpate_address ends with timeout_s,
     palpate_cut ends with parents,
-    palpate_link ends with fill_holes_m,
+    palpate_link ends with weld_m,
     palpate_session_options ends with rate_hz,
+    palpate_tissue_options ends with weld_m,
 );
 
 /// Relation of a proxy to the tissues.

@@ -1,30 +1,27 @@
 //! Contents of a scene: tissues that are deformed and cut, and tools.
 
-use std::{ffi::c_char, path::Path, ptr};
+use std::{ffi::c_char, ptr};
 
-use glam::{DVec3, Vec3};
+use glam::DVec3;
 use palpate::{
-    client::{
-        LinkUpload,
-        local_model::on_the_wire,
-        mesh_source::{MeshFileError, MeshSource},
-    },
-    geometry::{MeshData, TriangleId, tolerance::COORDINATE_MAX_M},
+    client::{LinkUpload, local_model::on_the_wire, mesh_source::MeshSource},
+    geometry::{Orientation, TriangleId},
     scene::{
-        Limits,
+        Limits, TissueKind,
         limits::QUERY_POINTS_MAX,
         tissue::{deform::Deformation, edit::TopologyEdit},
     },
 };
 
 use crate::{
-    backend::Theatre,
+    backend::{Added, Theatre, TissueUpload},
     border::{array, at_most, buffer, call, out, read, text},
-    code::{Failure, palpate_code},
+    code::{Failure, palpate_code, warn},
     growing,
+    mesh::{length, opened, points, raw, threes},
     plain::{
-        palpate_cut, palpate_cut_made, palpate_link, palpate_mesh, palpate_session_options,
-        palpate_vec3,
+        PALPATE_AS_WOUND, PALPATE_FORBIDDEN_REGION, palpate_cut, palpate_cut_made, palpate_link,
+        palpate_mesh, palpate_session_options, palpate_tissue_options, palpate_vec3,
     },
     server::close,
     session::palpate_session,
@@ -34,9 +31,6 @@ use crate::{
 pub struct palpate_scene {
     theatre: Box<dyn Theatre>,
 }
-
-/// From a nanometre to a kilometre, as on a server.
-const SCALES: std::ops::RangeInclusive<f64> = 1e-9..=1e3;
 
 impl palpate_scene {
     pub(crate) fn opened(theatre: Box<dyn Theatre>) -> *mut palpate_scene {
@@ -62,12 +56,14 @@ pub unsafe extern "C" fn palpate_delete_scene(scene: *mut palpate_scene) -> palp
     })
 }
 
-/// Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters.
+/// Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters. `options`: NULL for the defaults. See
+/// `palpate_last_warning` too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_add_tissue(
     scene: *mut palpate_scene,
     name: *const c_char,
     mesh: *const palpate_mesh,
+    options: *const palpate_tissue_options,
     tissue_id: *mut u32,
 ) -> palpate_code {
     call(|| {
@@ -75,8 +71,9 @@ pub unsafe extern "C" fn palpate_add_tissue(
         unsafe {
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
             let (name, mesh) = (text(name, "name")?, read(mesh, "mesh")?);
-            let mesh = raw(mesh, "mesh", &scene.theatre.limits())?;
-            *tissue_id = scene.theatre.add_tissue(name, mesh)?;
+            let options = tissue_options(options)?;
+            let mesh = raw(mesh, "mesh", &scene.theatre.limits(), options.weld_m)?;
+            *tissue_id = id_of(scene.theatre.add_tissue(name, tissue(mesh, &options))?);
         }
         Ok(())
     })
@@ -89,20 +86,23 @@ pub unsafe extern "C" fn palpate_add_tissue_file(
     name: *const c_char,
     file: *const c_char,
     scale_to_m: f64,
+    options: *const palpate_tissue_options,
     tissue_id: *mut u32,
 ) -> palpate_code {
     call(|| {
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
-            let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m)?);
-            *tissue_id = scene.theatre.add_tissue(name, mesh)?;
+            let (name, options) = (text(name, "name")?, tissue_options(options)?);
+            let mesh = opened(text(file, "file")?, scale_to_m, options.weld_m)?;
+            *tissue_id = id_of(scene.theatre.add_tissue(name, tissue(mesh, &options))?);
         }
         Ok(())
     })
 }
 
-/// Adds a rigid tool of one to eight links. Builds its distance fields, which takes seconds for large links.
+/// Adds a rigid tool of one to eight links. Builds its distance fields, which takes seconds for large links: see
+/// `palpate_field_progress`, and `palpate_last_warning`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_add_tool(
     scene: *mut palpate_scene,
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn palpate_add_tool(
             let links = growing::read_array(links, n_links, "links")?;
             let links = links.iter().map(|sent| link(sent, &limits));
             let links = links.collect::<Result<Vec<_>, Failure>>()?;
-            *tool_id = scene.theatre.add_tool(name, links)?;
+            *tool_id = id_of(scene.theatre.add_tool(name, links)?);
         }
         Ok(())
     })
@@ -140,10 +140,33 @@ pub unsafe extern "C" fn palpate_add_tool_file(
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let (scene, tool_id) = (read(scene, "scene")?, out(tool_id, "tool_id")?);
-            let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m)?);
+            let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m, 0.0)?);
             let link =
                 LinkUpload { name: name.to_owned(), mesh, rest_pose: None, fill_holes_m: 0.0 };
-            *tool_id = scene.theatre.add_tool(name, vec![link])?;
+            *tool_id = id_of(scene.theatre.add_tool(name, vec![link])?);
+        }
+        Ok(())
+    })
+}
+
+/// Returns the progress of the field that is being built for the tool of this name, 0 to 1: for another thread, while
+/// `palpate_add_tool` waits. `PALPATE_NOT_FOUND` if none is being built. Each link begins at 0 again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_field_progress(
+    scene: *mut palpate_scene,
+    name: *const c_char,
+    share: *mut f64,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe {
+            let (scene, share) = (read(scene, "scene")?, out(share, "share")?);
+            let name = text(name, "name")?;
+            let none = || {
+                let message = format!("no field of a tool {name:?} is being built");
+                Failure::new(palpate_code::PALPATE_NOT_FOUND, message)
+            };
+            *share = scene.theatre.field_progress(name)?.ok_or_else(none)?;
         }
         Ok(())
     })
@@ -314,38 +337,38 @@ pub unsafe extern "C" fn palpate_open_session(
 }
 
 /// # Safety
-/// The arrays of `mesh` are as long as it says.
-unsafe fn raw(mesh: &palpate_mesh, name: &str, limits: &Limits) -> Result<MeshSource, Failure> {
-    let scale = if mesh.scale_to_m == 0.0 { 1.0 } else { mesh.scale_to_m };
-    if !SCALES.contains(&scale) {
-        let message = format!("{name}.scale_to_m is {scale}, expected 1e-9 to 1,000");
-        return Err(Failure::argument(message));
+/// NULL, or options as long as their size.
+unsafe fn tissue_options(
+    options: *const palpate_tissue_options,
+) -> Result<palpate_tissue_options, Failure> {
+    if options.is_null() {
+        return Ok(palpate_tissue_options::default());
     }
-    at_most(mesh.n_vertices, limits.vertices_per_mesh as usize, "n_vertices")?;
-    at_most(mesh.n_triangles, limits.triangles_per_mesh as usize, "n_triangles")?;
     // SAFETY: guaranteed by the caller.
-    let (mut positions, triangles) = unsafe {
-        (
-            points(mesh.positions, mesh.n_vertices, "positions")?,
-            threes(mesh.triangles, mesh.n_triangles, "triangles")?,
-        )
-    };
-    if scale != 1.0 {
-        positions.iter_mut().for_each(|p| *p = (p.as_dvec3() * scale).as_vec3());
-    }
-    let source = MeshSource::Raw(MeshData { positions, triangles });
-    // Loading here too reports mesh errors before the upload, with equal messages from both backends.
-    source.load(0.0).map_err(|e| Failure::argument(format!("{name}: {e}")))?;
-    Ok(source)
+    let options = unsafe { growing::read(options, "options") }?;
+    length(options.weld_m, "options.weld_m")?;
+    let flags = options.flags;
+    let wrong =
+        || format!("options.flags is {flags}, expected a sum of PALPATE_AS_WOUND and others");
+    let is_known = flags & !(PALPATE_AS_WOUND | PALPATE_FORBIDDEN_REGION) == 0;
+    is_known.then_some(options).ok_or_else(|| Failure::argument(wrong()))
 }
 
-fn opened(file: &str, scale_to_m: f64) -> Result<MeshSource, Failure> {
-    if !SCALES.contains(&scale_to_m) {
-        let message = format!("scale_to_m is {scale_to_m}, expected 1e-9 to 1,000");
-        return Err(Failure::argument(message));
-    }
-    let opened = MeshSource::open(Path::new(file), scale_to_m);
-    Ok(opened.map_err(|e: MeshFileError| Failure::argument(e.to_string()))?.0)
+fn tissue(mesh: MeshSource, options: &palpate_tissue_options) -> TissueUpload {
+    let is_set = |flag| options.flags & flag != 0;
+    let orientation =
+        if is_set(PALPATE_AS_WOUND) { Orientation::AsWound } else { Orientation::Auto };
+    let kind = match is_set(PALPATE_FORBIDDEN_REGION) {
+        true => TissueKind::ForbiddenRegion,
+        false => TissueKind::Tissue,
+    };
+    TissueUpload { mesh, orientation, kind }
+}
+
+/// Stores the warnings, and returns the id.
+fn id_of(added: Added) -> u32 {
+    warn(&added.warnings.join("; "));
+    added.id
 }
 
 /// # Safety
@@ -358,27 +381,9 @@ unsafe fn link(sent: &palpate_link, limits: &Limits) -> Result<LinkUpload, Failu
             false => Some(on_the_wire(&read(sent.rest_pose, "rest_pose")?.pose("rest_pose")?)),
         };
         let name = text(sent.name, "link.name")?.to_owned();
-        let mesh = raw(&sent.mesh, "link.mesh", limits)?;
-        let fill_holes_m = sent.fill_holes_m;
-        if !(0.0..=COORDINATE_MAX_M).contains(&fill_holes_m) {
-            let message = format!("link.fill_holes_m is {fill_holes_m}, expected 0 to 10,000");
-            return Err(Failure::argument(message));
-        }
+        let weld_m = length(sent.weld_m, "link.weld_m")?;
+        let mesh = raw(&sent.mesh, "link.mesh", limits, weld_m)?;
+        let fill_holes_m = length(sent.fill_holes_m, "link.fill_holes_m")?;
         Ok(LinkUpload { name, mesh, rest_pose, fill_holes_m })
     }
-}
-
-/// # Safety
-/// NULL, or three numbers for each of `n`.
-unsafe fn points(numbers: *const f32, n: usize, name: &str) -> Result<Vec<Vec3>, Failure> {
-    // SAFETY: guaranteed by the caller; an array of three has the layout of its numbers.
-    let each = unsafe { array(numbers.cast::<[f32; 3]>(), n, name) }?;
-    Ok(each.iter().map(|p| Vec3::from_array(*p)).collect())
-}
-
-/// # Safety
-/// NULL, or three numbers for each of `n`.
-unsafe fn threes(numbers: *const u32, n: usize, name: &str) -> Result<Vec<[u32; 3]>, Failure> {
-    // SAFETY: guaranteed by the caller; an array of three has the layout of its numbers.
-    Ok(unsafe { array(numbers.cast::<[u32; 3]>(), n, name) }?.to_vec())
 }

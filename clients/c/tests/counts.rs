@@ -82,7 +82,7 @@ fn check(held: &Held) {
         let link = palpate_link { name: name.as_ptr(), mesh, ..Default::default() };
         // SAFETY: as above.
         unsafe {
-            refused(palpate_add_tissue(scene, name.as_ptr(), &mesh, &mut id), words);
+            refused(palpate_add_tissue(scene, name.as_ptr(), &mesh, ptr::null(), &mut id), words);
             refused(palpate_add_tool(scene, name.as_ptr(), &link, 1, &mut id), words);
             refused(palpate_add_tool(scene, name.as_ptr(), &link, HUGE, &mut id), "n_links is");
         }

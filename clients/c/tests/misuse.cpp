@@ -72,6 +72,8 @@ void wrong_sizes(T value, const char* says, Call call) {
     }
 }
 
+void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
 bool is_none(const palpate_wrench& wrench) {
     return wrench.force_n.x == 0 && wrench.force_n.y == 0 && wrench.force_n.z == 0;
 }
@@ -104,8 +106,8 @@ void nulls() {
     REFUSED(palpate_close_scene(nullptr), "scene is NULL");
     DOES(palpate_close_scene(&scene));
     REFUSED(palpate_delete_scene(nullptr), "scene is NULL");
-    REFUSED(palpate_add_tissue(nullptr, "a", &mesh, &id), "scene is NULL");
-    REFUSED(palpate_add_tissue_file(nullptr, "a", "b.obj", 1, &id), "scene is NULL");
+    REFUSED(palpate_add_tissue(nullptr, "a", &mesh, nullptr, &id), "scene is NULL");
+    REFUSED(palpate_add_tissue_file(nullptr, "a", "b.obj", 1, nullptr, &id), "scene is NULL");
     REFUSED(palpate_add_tool(nullptr, "a", nullptr, 0, &id), "scene is NULL");
     REFUSED(palpate_add_tool_file(nullptr, "a", "b.obj", 1, &id), "scene is NULL");
     REFUSED(palpate_remove_tissue(nullptr, 1), "scene is NULL");
@@ -127,6 +129,8 @@ void nulls() {
     REFUSED(palpate_tissue_loads(nullptr, 1, nullptr, nullptr, 0, &n, nullptr), "session is NULL");
     REFUSED(palpate_status(nullptr, &status), "session is NULL");
     REFUSED(palpate_check(nullptr), "session is NULL");
+    REFUSED(palpate_field_progress(nullptr, "a", &metres), "scene is NULL");
+    MUST(*palpate_last_warning() == 0);
     for (std::uint32_t other : {0u, VERSION + 1000, VERSION + 1000000, UINT32_MAX}) {
         FAILS(PALPATE_INCOMPATIBLE, palpate_open_local(other, &server), "compiled with palpate.h");
         FAILS(PALPATE_INCOMPATIBLE, palpate_connect(other, &address, &server), "the library is version");
@@ -173,40 +177,51 @@ void scenes(palpate_server* server, const std::string& folder) {
     const std::array<std::uint32_t, 12> sides = {0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3};
     palpate_mesh mesh = palpate::mesh(corners, sides, 0.05);
     std::uint32_t tissue = 0, tool = 0;
-    REFUSED(palpate_add_tissue(scene, nullptr, &mesh, &tissue), "name is NULL");
-    REFUSED(palpate_add_tissue(scene, "a", nullptr, &tissue), "mesh is NULL");
-    REFUSED(palpate_add_tissue(scene, "a", &mesh, nullptr), "tissue_id is NULL");
-    REFUSED(palpate_add_tissue(scene, "", &mesh, &tissue), "name");
+    REFUSED(palpate_add_tissue(scene, nullptr, &mesh, nullptr, &tissue), "name is NULL");
+    REFUSED(palpate_add_tissue(scene, "a", nullptr, nullptr, &tissue), "mesh is NULL");
+    REFUSED(palpate_add_tissue(scene, "a", &mesh, nullptr, nullptr), "tissue_id is NULL");
+    REFUSED(palpate_add_tissue(scene, "", &mesh, nullptr, &tissue), "name");
     for (double scale : {NAN_, -1.0, 1e9}) {
         palpate_mesh wrong = mesh;
         wrong.scale_to_m = scale;
-        REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "scale_to_m");
+        REFUSED(palpate_add_tissue(scene, "a", &wrong, nullptr, &tissue), "scale_to_m");
     }
     palpate_mesh wrong = mesh;
     wrong.positions = nullptr;
-    REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "positions is NULL");
+    REFUSED(palpate_add_tissue(scene, "a", &wrong, nullptr, &tissue), "positions is NULL");
     wrong = mesh;
     wrong.positions = reinterpret_cast<const float*>(reinterpret_cast<const char*>(corners.data()) + 1);
-    REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "not aligned");
+    REFUSED(palpate_add_tissue(scene, "a", &wrong, nullptr, &tissue), "not aligned");
     wrong = mesh;
     wrong.n_triangles = std::numeric_limits<std::size_t>::max();
-    REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "n_triangles is");
+    REFUSED(palpate_add_tissue(scene, "a", &wrong, nullptr, &tissue), "n_triangles is");
     wrong = mesh;
     wrong.n_vertices = 3;
-    REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "expected < 3");
+    REFUSED(palpate_add_tissue(scene, "a", &wrong, nullptr, &tissue), "expected < 3");
     wrong = mesh;
     wrong.n_triangles = 0;
-    REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "triangle");
+    REFUSED(palpate_add_tissue(scene, "a", &wrong, nullptr, &tissue), "triangle");
     std::array<float, 12> broken = corners;
     broken[4] = std::numeric_limits<float>::quiet_NaN();
     wrong = palpate::mesh(broken, sides);
-    REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "NaN");
-    REFUSED(palpate_add_tissue_file(scene, "a", "/nowhere/a.obj", 1, &tissue), "/nowhere/a.obj");
-    REFUSED(palpate_add_tissue_file(scene, "a", nullptr, 1, &tissue), "file is NULL");
-    REFUSED(palpate_add_tissue_file(scene, "a", (folder + "/poses.bin").c_str(), 1, &tissue), "bin");
+    REFUSED(palpate_add_tissue(scene, "a", &wrong, nullptr, &tissue), "NaN");
+    auto options_of_tissue = sized<palpate_tissue_options>();
+    wrong_sizes(options_of_tissue, "options.size is ",
+                [&](auto* sent) { return palpate_add_tissue(scene, "a", &mesh, sent, &tissue); });
+    options_of_tissue.flags = 4;
+    REFUSED(palpate_add_tissue(scene, "a", &mesh, &options_of_tissue, &tissue), "options.flags is 4");
+    options_of_tissue.flags = 0;
+    for (double metres : {NAN_, -1.0, 1e9}) {
+        options_of_tissue.weld_m = metres;
+        REFUSED(palpate_add_tissue(scene, "a", &mesh, &options_of_tissue, &tissue), "options.weld_m is");
+        REFUSED(palpate_add_tissue_file(scene, "a", "a.obj", 1, &options_of_tissue, &tissue), "options.weld_m is");
+    }
+    REFUSED(palpate_add_tissue_file(scene, "a", "/nowhere/a.obj", 1, nullptr, &tissue), "/nowhere/a.obj");
+    REFUSED(palpate_add_tissue_file(scene, "a", nullptr, 1, nullptr, &tissue), "file is NULL");
+    REFUSED(palpate_add_tissue_file(scene, "a", (folder + "/poses.bin").c_str(), 1, nullptr, &tissue), "bin");
     REFUSED(palpate_add_tool_file(scene, "a", (folder + "/tool.obj").c_str(), NAN_, &tool), "scale_to_m");
-    DOES(palpate_add_tissue(scene, "organ", &mesh, &tissue));
-    FAILS(PALPATE_ALREADY_EXISTS, palpate_add_tissue(scene, "organ", &mesh, &tissue), "organ");
+    DOES(palpate_add_tissue(scene, "organ", &mesh, nullptr, &tissue));
+    FAILS(PALPATE_ALREADY_EXISTS, palpate_add_tissue(scene, "organ", &mesh, nullptr, &tissue), "organ");
 
     const palpate_link link = palpate::link("tip", palpate::mesh(corners, sides, 0.005));
     REFUSED(palpate_add_tool(scene, "probe", &link, 0, &tool), "links");
@@ -221,10 +236,18 @@ void scenes(palpate_server* server, const std::string& folder) {
     bent = link;
     bent.fill_holes_m = NAN_;
     REFUSED(palpate_add_tool(scene, "probe", &bent, 1, &tool), "link.fill_holes_m");
-    wrong_sizes(link, "links[0].size is ", [&](auto* sent) { return palpate_add_tool(scene, "probe", sent, 1, &tool); });
+    wrong_sizes(link, "links[0].size is ",
+                [&](auto* sent) { return palpate_add_tool(scene, "probe", sent, 1, &tool); });
     palpate_link unequal[] = {link, link};
     unequal[1].size = 0;
     REFUSED(palpate_add_tool(scene, "probe", unequal, 2, &tool), "links[1].size is 0, expected");
+    bent = link;
+    bent.weld_m = -1;
+    REFUSED(palpate_add_tool(scene, "probe", &bent, 1, &tool), "link.weld_m is -1");
+    double share = 0;
+    REFUSED(palpate_field_progress(scene, nullptr, &share), "name is NULL");
+    REFUSED(palpate_field_progress(scene, "probe", nullptr), "share is NULL");
+    FAILS(PALPATE_NOT_FOUND, palpate_field_progress(scene, "probe", &share), "\"probe\"");
     const palpate_link twice[] = {link, link};
     REFUSED(palpate_add_tool(scene, "probe", twice, 2, &tool), "name");
     DOES(palpate_add_tool(scene, "probe", &link, 1, &tool));
@@ -312,7 +335,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     FAILS(PALPATE_NOT_FOUND, palpate_remove_tissue(scene, 77), "tissue 77");
     FAILS(PALPATE_NOT_FOUND, palpate_remove_tool(scene, 77), "tool 77");
     std::uint32_t spare = 0;
-    DOES(palpate_add_tissue(scene, "spare", &mesh, &spare));
+    DOES(palpate_add_tissue(scene, "spare", &mesh, nullptr, &spare));
     DOES(palpate_remove_tissue(scene, spare));
     FAILS(PALPATE_NOT_FOUND, palpate_remove_tissue(scene, spare), "tissue");
     FAILS(PALPATE_NOT_FOUND, palpate_deform(scene, spare, moved, 4), "tissue");
@@ -323,8 +346,9 @@ void scenes(palpate_server* server, const std::string& folder) {
     options = palpate::session_options(tool);
     DOES(palpate_delete_scene(scene));
     FAILS(PALPATE_NOT_FOUND, palpate_delete_scene(scene), "misuse");
-    FAILS(PALPATE_NOT_FOUND, palpate_add_tissue(scene, "late", &mesh, &tissue), "misuse");
+    FAILS(PALPATE_NOT_FOUND, palpate_add_tissue(scene, "late", &mesh, nullptr, &tissue), "misuse");
     FAILS(PALPATE_NOT_FOUND, palpate_add_tool(scene, "late", &link, 1, &spare), "misuse");
+    FAILS(PALPATE_NOT_FOUND, palpate_field_progress(scene, "late", &share), "");
     FAILS(PALPATE_NOT_FOUND, palpate_deform(scene, tissue, moved, 4), "misuse");
     FAILS(PALPATE_NOT_FOUND, palpate_deform_some(scene, tissue, first, moved, 1), "misuse");
     FAILS(PALPATE_NOT_FOUND, palpate_cut_tissue(scene, tissue, &cut, &made), "misuse");
@@ -336,10 +360,94 @@ void scenes(palpate_server* server, const std::string& folder) {
     DOES(palpate_close_scene(&scene));
 }
 
+// Options of tissues: their side, their seams, their role; and the warning of a mesh in another unit.
+void tissues(palpate_server* server) {
+    palpate_scene* scene = nullptr;
+    DOES(palpate_create_scene(server, "tissues", &scene));
+    const std::array<float, 12> corners = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const std::array<std::uint32_t, 12> outwards = {0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3};
+    const std::array<std::uint32_t, 12> inwards = {0, 1, 2, 0, 3, 1, 1, 3, 2, 2, 3, 0};
+    auto options = sized<palpate_tissue_options>();
+    std::uint32_t tissue = 0;
+    const palpate_vec3 middle = {0.01, 0.01, 0.01};
+    auto distance = [&](const palpate_vec3& at) {
+        double metres = 0;
+        DOES(palpate_distances(scene, tissue, &at, &metres, 1));
+        DOES(palpate_remove_tissue(scene, tissue));
+        return metres;
+    };
+    const palpate_mesh lumen = palpate::mesh(corners, inwards, 0.05);
+    DOES(palpate_add_tissue(scene, "turned", &lumen, nullptr, &tissue));
+    MUST(distance(middle) < -1e-3);
+    options.flags = PALPATE_AS_WOUND;
+    DOES(palpate_add_tissue(scene, "lumen", &lumen, &options, &tissue));
+    MUST(distance(middle) > 1e-3);
+
+    // A short struct ends before the length: no seam is joined.
+    options.flags = 0;
+    options.weld_m = 1e-4;
+    std::array<float, 36> apart{};
+    for (std::size_t v = 0; v < 12; ++v) {
+        for (std::size_t k = 0; k < 3; ++k) apart[3 * v + k] = 0.05f * corners[3 * outwards[v] + k];
+        if (v >= 6) apart[3 * v + 2] += 1e-5f;
+    }
+    const std::array<std::uint32_t, 12> each = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    const palpate_mesh seams = palpate::mesh(apart, each);
+    // The corner on top of the third triangle, which stands out until the weld.
+    const palpate_vec3 moved = {apart[24], apart[25], apart[26]};
+    Short few(options, offsetof(palpate_tissue_options, weld_m));
+    DOES(palpate_add_tissue(scene, "apart", &seams, few.get(), &tissue));
+    MUST(std::fabs(distance(moved)) < 1e-7);
+    DOES(palpate_add_tissue(scene, "welded", &seams, &options, &tissue));
+    const double welded = std::fabs(distance(moved));
+    MUST(welded > 5e-6 && welded < 2e-5);
+
+    MUST(*palpate_last_warning() == 0);
+    const palpate_mesh millimetres = palpate::mesh(corners, outwards, 50);
+    DOES(palpate_add_tissue(scene, "large", &millimetres, nullptr, &tissue));
+    MUST(std::strstr(palpate_last_warning(), "millimetres"));
+    palpate_link link = palpate::link("large", millimetres);
+    link.mesh.scale_to_m = 0.05;
+    link.weld_m = 1e-4;
+    DOES(palpate_add_tool(scene, "usual", &link, 1, &tissue));
+    MUST(*palpate_last_warning() == 0);
+    DOES(palpate_delete_scene(scene));
+    DOES(palpate_close_scene(&scene));
+}
+
+// Another thread sees the progress of a field. A server may have the field in its cache.
+void progress(palpate_server* server, const std::string& folder, bool is_local) {
+    palpate_scene* scene = nullptr;
+    DOES(palpate_create_scene(server, "progress", &scene));
+    std::atomic<bool> is_over{false};
+    int n = 0;
+    double last = 0;
+    std::thread watch([&] {
+        while (!is_over) {
+            double share = -1;
+            const palpate_code code = palpate_field_progress(scene, "rod", &share);
+            MUST(code == PALPATE_NOT_FOUND || (code == PALPATE_OK && share >= last && share <= 1));
+            if (code == PALPATE_OK) ++n, last = share;
+            wait_ms(1);
+        }
+    });
+    std::uint32_t tool = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    DOES(palpate_add_tool_file(scene, "rod", (folder + "/tool.obj").c_str(), 0.9, &tool));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    is_over = true;
+    watch.join();
+    std::printf("a field took %.2f s, %d times its progress was read, at last %.2f\n", took.count(), n, last);
+    MUST(!is_local || (n > 0 && last > 0));
+    FAILS(PALPATE_NOT_FOUND, palpate_field_progress(scene, "rod", &last), "being built");
+    DOES(palpate_delete_scene(scene));
+    DOES(palpate_close_scene(&scene));
+}
+
 palpate_session* held(palpate_server* server, const std::string& folder, bool lock_step, palpate_scene** scene) {
     std::uint32_t tissue = 0, tool = 0;
     DOES(palpate_create_scene(server, lock_step ? "steps" : "runs", scene));
-    DOES(palpate_add_tissue_file(*scene, "organ", (folder + "/organ.obj").c_str(), 1, &tissue));
+    DOES(palpate_add_tissue_file(*scene, "organ", (folder + "/organ.obj").c_str(), 1, nullptr, &tissue));
     DOES(palpate_add_tool_file(*scene, "tool", (folder + "/tool.obj").c_str(), 1, &tool));
     palpate_session_options options = palpate::session_options(tool);
     options.lock_step = lock_step;
@@ -347,8 +455,6 @@ palpate_session* held(palpate_server* server, const std::string& folder, bool lo
     DOES(palpate_open_session(*scene, &options, &session));
     return session;
 }
-
-void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 // Presses until the force is felt, for ten seconds at most.
 palpate_wrench press(palpate_session* session) {
@@ -528,7 +634,8 @@ void changes(palpate_server* server, const std::string& folder) {
     auto change = [&](const char* own) {
         for (int k = 0; k < 40; ++k) {
             std::uint32_t tissue = 0, tool = 0;
-            if (is_one_of(palpate_add_tissue(scene, "shared", &mesh, &tissue), {PALPATE_OK, PALPATE_ALREADY_EXISTS})) {
+            const palpate_code code = palpate_add_tissue(scene, "shared", &mesh, nullptr, &tissue);
+            if (is_one_of(code, {PALPATE_OK, PALPATE_ALREADY_EXISTS})) {
                 ++added;
                 shared = tissue;
             }
@@ -624,6 +731,24 @@ void wrapper(const std::string& folder) {
     scene.remove().value();
 }
 
+// A forbidden region holds the tool back, and bears nothing.
+void region(const std::string& folder) {
+    palpate::Scene scene = palpate::Server::open_local().value().create_scene("region").value();
+    palpate_tissue_options forbidden{};
+    forbidden.flags = PALPATE_FORBIDDEN_REGION;
+    const std::uint32_t organ = scene.add_tissue_file("organ", folder + "/organ.obj", 1.0, forbidden).value();
+    MUST(palpate::last_warning().empty());
+    palpate_session_options options =
+        palpate::session_options(scene.add_tool_file("tool", folder + "/tool.obj").value());
+    MUST(scene.field_progress("tool").code() == PALPATE_NOT_FOUND);
+    options.lock_step = 1;
+    palpate::Session session = scene.open_session(options).value();
+    palpate_wrench felt{};
+    for (int n = 0; n < 100; ++n) felt = session.step(palpate::pose(0, 0, 0.005 - 8e-5 * n), 1e-3).value();
+    MUST(felt.force_n.z > 0.5 && session.tissue_load(organ).value().vertices.empty());
+    scene.remove().value();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -638,10 +763,13 @@ int main(int argc, char** argv) {
     nulls();
     palpate_server* server = open();
     scenes(server, argv[1]);
+    tissues(server);
+    progress(server, argv[1], argc == 2);
     sessions(server, argv[1]);
     changes(server, argv[1]);
     DOES(palpate_close(&server));
     close_in_any_order(open(), argv[1]);
     wrapper(argv[1]);
+    region(argv[1]);
     std::printf("%s: %d calls gave the code and the words they should\n", argc > 2 ? "server" : "in process", checks.load());
 }

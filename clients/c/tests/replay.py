@@ -63,7 +63,7 @@ else:
     do("palpate_open_local", version, c.byref(server))
 do("palpate_create_scene", server, b"replay-python", c.byref(scene))
 organ, tool = (str(folder / name).encode() for name in ("organ.obj", "tool.obj"))
-do("palpate_add_tissue_file", scene, b"organ", organ, c.c_double(1), c.byref(tissue_id))
+do("palpate_add_tissue_file", scene, b"organ", organ, c.c_double(1), None, c.byref(tissue_id))
 do("palpate_add_tool_file", scene, b"tool", tool, c.c_double(1), c.byref(tool_id))
 options = Options(size=c.sizeof(Options))
 do("palpate_session_defaults", tool_id, c.byref(options))

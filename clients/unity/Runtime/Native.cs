@@ -31,6 +31,15 @@ namespace Palpate
         ///  The proxy left the radius in which the model is complete: the force may lack some contacts.
         /// </summary>
         internal const uint PALPATE_BEYOND_RADIUS = 4;
+        /// <summary>
+        ///  Tissue is on the side that most triangles of a surface face away from: a closed surface that faces inwards is the
+        ///  wall of a lumen, with tissue all around it. Without it, closed bodies are turned to face outwards.
+        /// </summary>
+        internal const uint PALPATE_AS_WOUND = 1;
+        /// <summary>
+        ///  A region that tools stay out of: it holds them back like tissue, and bears no load.
+        /// </summary>
+        internal const uint PALPATE_FORBIDDEN_REGION = 2;
 
 
 
@@ -40,6 +49,13 @@ namespace Palpate
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_last_error", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern byte* palpate_last_error();
+
+        /// <summary>
+        ///  Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit: UTF-8,
+        ///  valid until this thread's next such call. Empty if there is none.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_last_warning", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern byte* palpate_last_warning();
 
         /// <summary>
         ///  Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
@@ -87,19 +103,21 @@ namespace Palpate
         internal static extern palpate_code palpate_delete_scene(palpate_scene* scene);
 
         /// <summary>
-        ///  Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters.
+        ///  Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters. `options`: NULL for the defaults. See
+        ///  `palpate_last_warning` too.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_add_tissue", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        internal static extern palpate_code palpate_add_tissue(palpate_scene* scene, byte* name, palpate_mesh* mesh, uint* tissue_id);
+        internal static extern palpate_code palpate_add_tissue(palpate_scene* scene, byte* name, palpate_mesh* mesh, palpate_tissue_options* options, uint* tissue_id);
 
         /// <summary>
         ///  As `palpate_add_tissue`, from an OBJ, STL, PLY, OFF or VTK file. `scale_to_m`: metres per unit of the file.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_add_tissue_file", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        internal static extern palpate_code palpate_add_tissue_file(palpate_scene* scene, byte* name, byte* file, double scale_to_m, uint* tissue_id);
+        internal static extern palpate_code palpate_add_tissue_file(palpate_scene* scene, byte* name, byte* file, double scale_to_m, palpate_tissue_options* options, uint* tissue_id);
 
         /// <summary>
-        ///  Adds a rigid tool of one to eight links. Builds its distance fields, which takes seconds for large links.
+        ///  Adds a rigid tool of one to eight links. Builds its distance fields, which takes seconds for large links: see
+        ///  `palpate_field_progress`, and `palpate_last_warning`.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_add_tool", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_add_tool(palpate_scene* scene, byte* name, palpate_link* links, System.UIntPtr n_links, uint* tool_id);
@@ -109,6 +127,13 @@ namespace Palpate
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_add_tool_file", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_add_tool_file(palpate_scene* scene, byte* name, byte* file, double scale_to_m, uint* tool_id);
+
+        /// <summary>
+        ///  Returns the progress of the field that is being built for the tool of this name, 0 to 1: for another thread, while
+        ///  `palpate_add_tool` waits. `PALPATE_NOT_FOUND` if none is being built. Each link begins at 0 again.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_field_progress", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_field_progress(palpate_scene* scene, byte* name, double* share);
 
         /// <summary>
         ///  Removes a tissue from the scene.
@@ -343,6 +368,26 @@ namespace Palpate
     }
 
     /// <summary>
+    ///  Options of a tissue.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_tissue_options
+    {
+        /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
+        /// <summary>
+        ///  Any of `PALPATE_AS_WOUND` and `PALPATE_FORBIDDEN_REGION`, combined.
+        /// </summary>
+        public uint flags;
+        /// <summary>
+        ///  Joins open edges whose ends are at most this far apart, metres, up to 10,000. 0: only edges at equal positions.
+        /// </summary>
+        public double weld_m;
+    }
+
+    /// <summary>
     ///  A rigid part of a tool.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
@@ -369,6 +414,10 @@ namespace Palpate
         ///  closed is closed. 0: none.
         /// </summary>
         public double fill_holes_m;
+        /// <summary>
+        ///  Joins open edges as in `palpate_tissue_options`.
+        /// </summary>
+        public double weld_m;
     }
 
     /// <summary>

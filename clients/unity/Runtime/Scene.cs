@@ -21,26 +21,31 @@ namespace Palpate
         /// <summary>
         /// Adds a tissue: x, y, z of each vertex, three vertex numbers of each triangle. Returns its id.
         /// </summary>
-        public uint AddTissue(string name, float[] positions, uint[] triangles, double scaleToM = 1)
+        public uint AddTissue(
+            string name, float[] positions, uint[] triangles, double scaleToM = 1,
+            TissueOptions options = default(TissueOptions))
         {
             uint id;
+            palpate_tissue_options sent = options.Sent();
             fixed (byte* text = Text.Bytes(name))
             fixed (float* xyz = axes.Points(positions))
             fixed (uint* sides = axes.Triangles(triangles))
             {
                 palpate_mesh mesh = Mesh(xyz, positions, sides, triangles, scaleToM);
-                PalpateException.Check(Native.palpate_add_tissue(scene, text, &mesh, &id));
+                PalpateException.Check(Native.palpate_add_tissue(scene, text, &mesh, &sent, &id));
             }
             return id;
         }
 
         /// <summary>Adds a tissue from a file. Returns its id.</summary>
-        public uint AddTissueFile(string name, string file, double scaleToM = 1)
+        public uint AddTissueFile(
+            string name, string file, double scaleToM = 1, TissueOptions options = default(TissueOptions))
         {
             uint id;
+            palpate_tissue_options sent = options.Sent();
             fixed (byte* text = Text.Bytes(name), path = Text.Bytes(file))
             {
-                PalpateException.Check(Native.palpate_add_tissue_file(scene, text, path, scaleToM, &id));
+                PalpateException.Check(Native.palpate_add_tissue_file(scene, text, path, scaleToM, &sent, &id));
             }
             return id;
         }
@@ -73,6 +78,7 @@ namespace Palpate
                             (uint*)Hold(held, axes.Triangles(links[i].Triangles)), links[i].Triangles, links[i].ScaleToM),
                         rest_pose = poses + i,
                         fill_holes_m = links[i].FillHolesM,
+                        weld_m = links[i].WeldM,
                     };
                 }
                 uint id;
@@ -99,6 +105,33 @@ namespace Palpate
             }
             return id;
         }
+
+        /// <summary>
+        /// Returns the progress of the field that is being built for a tool, 0 to 1: for another thread, while AddTool
+        /// waits. False if none is being built.
+        /// </summary>
+        public bool TryFieldProgress(string tool, out double share)
+        {
+            double found = 0;
+            palpate_code code;
+            fixed (byte* text = Text.Bytes(tool))
+            {
+                code = Native.palpate_field_progress(scene, text, &found);
+            }
+            share = found;
+            if (code == palpate_code.PALPATE_NOT_FOUND)
+            {
+                return false;
+            }
+            PalpateException.Check(code);
+            return true;
+        }
+
+        /// <summary>
+        /// Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another
+        /// unit; empty if there is none.
+        /// </summary>
+        public static string LastWarning { get { return Text.Of(Native.palpate_last_warning()); } }
 
         /// <summary>Removes a tissue from the scene.</summary>
         public void RemoveTissue(uint tissue)

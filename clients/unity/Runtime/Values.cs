@@ -155,6 +155,32 @@ namespace Palpate
         public Pose RestPose = Pose.Identity;
         /// <summary>Holes in a box with no greater diagonal are filled, metres.</summary>
         public double FillHolesM;
+        /// <summary>Open edges whose ends are at most this far apart are joined, metres.</summary>
+        public double WeldM;
+    }
+
+    /// <summary>Options of a tissue.</summary>
+    public struct TissueOptions
+    {
+        /// <summary>
+        /// Tissue is on the side that triangles face away from: a closed surface that faces inwards is the wall of a
+        /// lumen. False: closed bodies are turned to face outwards.
+        /// </summary>
+        public bool AsWound;
+        /// <summary>A region that tools stay out of: it holds them back like tissue, and bears no load.</summary>
+        public bool ForbiddenRegion;
+        /// <summary>Open edges whose ends are at most this far apart are joined, metres.</summary>
+        public double WeldM;
+
+        internal unsafe palpate_tissue_options Sent()
+        {
+            return new palpate_tissue_options
+            {
+                size = (uint)sizeof(palpate_tissue_options),
+                flags = (AsWound ? Native.PALPATE_AS_WOUND : 0) | (ForbiddenRegion ? Native.PALPATE_FORBIDDEN_REGION : 0),
+                weld_m = WeldM,
+            };
+        }
     }
 
     /// <summary>A cut: one transaction. Null stands for empty.</summary>

@@ -119,6 +119,15 @@ public static class Hand
             uint other = scene.AddTool("other", handle);
             scene.RemoveTool(other);
             Throws(Code.NotFound, () => scene.RemoveTool(other));
+            double share;
+            Replay.Expect(!scene.TryFieldProgress("other", out share), "no field is being built");
+            // A body wound inwards is a lumen; then a mesh in millimetres.
+            Vec3[] within = { new Vec3(0, 0, -0.005 * z) };
+            uint lumen = scene.AddTissue("lumen", Mirrored(Slab, z), Turned(SlabSides, -z), 0.01, new TissueOptions { AsWound = true });
+            Replay.Expect(scene.Distances(within, lumen)[0] > 1e-3 && Scene.LastWarning == "", "a lumen is empty");
+            scene.RemoveTissue(lumen);
+            scene.RemoveTissue(scene.AddTissue("large", Mirrored(Slab, z), Turned(SlabSides, z), 50));
+            Replay.Expect(Scene.LastWarning.Contains("millimetres"), "a warning: " + Scene.LastWarning);
 
             System.Collections.Generic.List<double> told = new System.Collections.Generic.List<double>();
             SessionOptions options = new SessionOptions { LockStep = true, Friction = 0.3 };

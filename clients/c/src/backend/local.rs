@@ -1,5 +1,6 @@
 //! The engine in this process: no server, no network.
 
+mod field_builds;
 mod session;
 
 use std::{
@@ -14,24 +15,25 @@ use std::{
 use glam::DVec3;
 use palpate::{
     client::{LinkUpload, local_model::of_the_wire, mesh_source::MeshSource},
-    geometry::{LoadedMesh, Pose, TriangleId, tolerance::COORDINATE_MAX_M},
+    geometry::{LoadOptions, LoadedMesh, Pose, TriangleId, tolerance::COORDINATE_MAX_M},
     scene::{
         Distance, Limits, Link, Scene, SceneError, TissueId, TissueOptions, ToolId, ToolParts,
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
         tissue::{deform::Deformation, edit::TopologyEdit},
-        tool::field::default_field,
     },
     servo::device_servo,
     time_left::TimeLeft,
 };
 use parking_lot::Mutex;
 
-use super::{Opened, Running, Server, Theatre, TissueSize};
+use super::{Added, Opened, Running, Server, Theatre, TissueSize, TissueUpload};
 use crate::{
     code::{Failure, palpate_code::*},
+    mesh::load,
     plain::{palpate_cut_made, palpate_session_options, palpate_session_status},
 };
+use field_builds::FieldBuilds;
 use session::LocalSession;
 
 /// Slices of the search for self-crossings that a deformation runs before it returns, a quarter of a millisecond each.
@@ -53,6 +55,7 @@ pub(crate) struct LocalScene {
     stepped_ns: AtomicU64,
     /// Number of sessions that are not in lock-step.
     n_running: AtomicUsize,
+    builds: FieldBuilds,
 }
 
 /// Marks that no session is in lock-step, or none has ticked yet.
@@ -122,6 +125,7 @@ impl Server for LocalServer {
             epoch: self.epoch,
             stepped_ns: AtomicU64::new(NOT_STEPPED),
             n_running: AtomicUsize::new(0),
+            builds: FieldBuilds::default(),
         });
         scenes.insert(id.to_owned(), Arc::clone(&scene));
         Ok(self.theatre(&scene))
@@ -143,16 +147,19 @@ impl Theatre for LocalTheatre {
         Ok(())
     }
 
-    fn add_tissue(&self, name: &str, mesh: MeshSource) -> Result<u32, Failure> {
+    fn add_tissue(&self, name: &str, tissue: TissueUpload) -> Result<Added, Failure> {
         self.scene.check()?;
-        let (name, loaded) = (named("name", name)?, loaded(&mesh, 0.0)?);
+        let name = named("name", name)?;
+        let TissueUpload { mesh, orientation, kind } = tissue;
+        let loaded = loaded(&mesh, LoadOptions { orientation, ..LoadOptions::default() })?;
+        let warnings = loaded.report.unit_doubt().into_iter().collect();
+        let (scene, now_ns) = (&self.scene.scene, self.scene.now_ns());
         let options = TissueOptions::default();
-        let now_ns = self.scene.now_ns();
-        let added = self.scene.scene.add_tissue(name, loaded, options, now_ns);
-        Ok(added.map_err(of_scene)?.id().0)
+        let added = scene.add_tissue_of_kind((name, kind), loaded, options, now_ns);
+        Ok(Added { id: added.map_err(of_scene)?.id().0, warnings })
     }
 
-    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<u32, Failure> {
+    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<Added, Failure> {
         self.scene.check()?;
         let (scene, limit) = (&self.scene.scene, self.scene.scene.limits().links_per_tool);
         let name = named("name", name)?.to_owned();
@@ -168,6 +175,8 @@ impl Theatre for LocalTheatre {
         }
         // Checked before the fields are built, which takes seconds.
         scene.check_room_for_tool(&name).map_err(of_scene)?;
+        let building = self.scene.builds.begin(&name);
+        let mut warnings = Vec::new();
         let build = |link: &LinkUpload| {
             let rest = match &link.rest_pose {
                 Some(sent) => {
@@ -175,12 +184,20 @@ impl Theatre for LocalTheatre {
                 }
                 None => Pose::IDENTITY,
             };
-            let loaded = loaded(&link.mesh, link.fill_holes_m)?;
-            Ok(Link::new(link.name.clone(), loaded, rest, default_field))
+            let fill_holes_m = link.fill_holes_m;
+            let loaded =
+                loaded(&link.mesh, LoadOptions { fill_holes_m, ..LoadOptions::default() })?;
+            warnings.extend(loaded.report.unit_doubt());
+            Ok(Link::new(link.name.clone(), loaded, rest, |surface| building.field(surface)))
         };
         let links = links.iter().map(build).collect::<Result<Vec<_>, Failure>>()?;
         let added = scene.add_tool(ToolParts { name, links, probes: Vec::new() });
-        Ok(added.map_err(of_scene)?.id.0)
+        Ok(Added { id: added.map_err(of_scene)?.id.0, warnings })
+    }
+
+    fn field_progress(&self, tool: &str) -> Result<Option<f64>, Failure> {
+        self.scene.check()?;
+        Ok(self.scene.builds.progress(tool))
     }
 
     fn remove_tissue(&self, tissue: u32) -> Result<(), Failure> {
@@ -309,8 +326,8 @@ fn named<'a>(field: &str, name: &'a str) -> Result<&'a str, Failure> {
     }
 }
 
-fn loaded(mesh: &MeshSource, fill_holes_m: f64) -> Result<LoadedMesh, Failure> {
-    let loaded = mesh.load(fill_holes_m).map_err(|e| Failure::argument(e.to_string()))?;
+fn loaded(mesh: &MeshSource, options: LoadOptions) -> Result<LoadedMesh, Failure> {
+    let loaded = load(mesh, options).map_err(|e| Failure::argument(e.to_string()))?;
     let (limits, report) = (Limits::default(), &loaded.report);
     for (what, got, most) in [
         ("vertices", report.vertices, limits.vertices_per_mesh),

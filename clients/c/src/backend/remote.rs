@@ -7,23 +7,25 @@ use palpate::{
     client::{
         Client, ClientError, DeformStream, LinkUpload, LoopOptions, ServerAddress, TrackLoop,
         local_model::{on_the_wire, servo_options},
-        mesh_source::MeshSource,
     },
-    geometry::Pose,
+    geometry::{Orientation, Pose},
     proto::{
-        self, EditTopologyRequest, QueryDistancesRequest, RenderOptions, ToolPose, TrackMode,
-        TrackStart, query_distances_request::Target,
+        self, EditTopologyRequest, MeshReport, QueryDistancesRequest, RenderOptions,
+        SurfaceOrientation, TissueOptions, ToolPose, TrackMode, TrackStart,
+        query_distances_request::Target,
     },
     scene::{
         Limits,
-        tissue::{deform::Deformation, edit::TopologyEdit},
+        tissue::{TissueKind, deform::Deformation, edit::TopologyEdit},
     },
     servo::device_servo,
 };
 use parking_lot::Mutex;
 use tokio::{runtime::Runtime, time::timeout};
 
-use super::{Opened, Running, Server, Theatre, TissueSize, snapshot::Snapshot};
+use super::{
+    Added, Opened, Running, Server, Theatre, TissueSize, TissueUpload, snapshot::Snapshot,
+};
 use crate::{
     code::{Failure, palpate_code::*},
     plain::{palpate_cut_made, palpate_session_options, palpate_session_status},
@@ -110,6 +112,11 @@ async fn within<T>(
     }
 }
 
+fn doubts(reports: impl IntoIterator<Item = MeshReport>) -> Vec<String> {
+    let doubts = reports.into_iter().map(|report| report.unit_doubt);
+    doubts.filter(|doubt| !doubt.is_empty()).collect()
+}
+
 impl RemoteServer {
     fn theatre(&self, id: &str) -> Box<dyn Theatre> {
         Box::new(RemoteTheatre {
@@ -138,14 +145,32 @@ impl Theatre for RemoteTheatre {
         self.connected.call(self.client().delete_scene(&self.scene_id))
     }
 
-    fn add_tissue(&self, name: &str, mesh: MeshSource) -> Result<u32, Failure> {
-        let added = self.connected.call(self.client().add_tissue(&self.scene_id, name, &mesh));
-        Ok(added?.tissue_id)
+    fn add_tissue(&self, name: &str, tissue: TissueUpload) -> Result<Added, Failure> {
+        let kind = match tissue.kind {
+            TissueKind::Tissue => proto::TissueKind::Tissue,
+            TissueKind::ForbiddenRegion => proto::TissueKind::ForbiddenRegion,
+        };
+        let orientation = match tissue.orientation {
+            Orientation::Auto => SurfaceOrientation::Auto,
+            Orientation::AsWound => SurfaceOrientation::AsWound,
+        };
+        let (kind, orientation) = (kind.into(), orientation.into());
+        let options = TissueOptions { kind, orientation, ..TissueOptions::default() };
+        let mut client = self.client();
+        let added = client.add_tissue_with(&self.scene_id, name, &tissue.mesh, options);
+        let added = self.connected.call(added)?;
+        Ok(Added { id: added.tissue_id, warnings: doubts(added.report) })
     }
 
-    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<u32, Failure> {
-        let added = self.connected.call(self.client().add_tool(&self.scene_id, name, &links, &[]));
-        Ok(added?.tool_id)
+    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<Added, Failure> {
+        let added =
+            self.connected.call(self.client().add_tool(&self.scene_id, name, &links, &[]))?;
+        Ok(Added { id: added.tool_id, warnings: doubts(added.reports) })
+    }
+
+    fn field_progress(&self, tool: &str) -> Result<Option<f64>, Failure> {
+        let scene = self.connected.call(self.client().scene(&self.scene_id))?;
+        Ok(scene.field_builds.iter().find(|build| build.tool == tool).map(|build| build.share))
     }
 
     fn remove_tissue(&self, tissue: u32) -> Result<(), Failure> {

@@ -75,7 +75,7 @@ impl Held {
         unsafe {
             ok(palpate_create_scene(server, text("held").as_ptr(), &mut scene));
             let slab = mesh(&slab_xyz, &slab.triangles);
-            ok(palpate_add_tissue(scene, text("slab").as_ptr(), &slab, &mut tissue));
+            ok(palpate_add_tissue(scene, text("slab").as_ptr(), &slab, ptr::null(), &mut tissue));
             ok(palpate_add_tool(scene, name.as_ptr(), &link, 1, &mut tool));
             ok(palpate_session_defaults(tool, &mut options));
             options.lock_step = lock_step.into();
