@@ -231,6 +231,9 @@ typedef struct palpate_session_options {
   double link_stiffness_n_per_m;
   // Coulomb's coefficient, 0 to 2.
   double friction;
+  // Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
+  // none.
+  double force_shading_rad;
   // Largest force ever sent. 0: 3.3 N.
   double max_force_n;
   // Largest torque ever sent. 0: 0.1 N m.

@@ -191,6 +191,9 @@ pub struct palpate_session_options {
     pub link_stiffness_n_per_m: f64,
     /// Coulomb's coefficient, 0 to 2.
     pub friction: f64,
+    /// Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
+    /// none.
+    pub force_shading_rad: f64,
     /// Largest force ever sent. 0: 3.3 N.
     pub max_force_n: f64,
     /// Largest torque ever sent. 0: 0.1 N m.

@@ -555,6 +555,11 @@ namespace Palpate
         /// </summary>
         public double friction;
         /// <summary>
+        ///  Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
+        ///  none.
+        /// </summary>
+        public double force_shading_rad;
+        /// <summary>
         ///  Largest force ever sent. 0: 3.3 N.
         /// </summary>
         public double max_force_n;

@@ -235,6 +235,7 @@ namespace Palpate
                 rotational_stiffness_nm_per_rad = options.RotationalStiffnessNmPerRad,
                 link_stiffness_n_per_m = options.LinkStiffnessNPerM,
                 friction = options.Friction,
+                force_shading_rad = options.ForceShadingRad,
                 max_force_n = options.MaxForceN,
                 max_torque_nm = options.MaxTorqueNm,
                 max_force_rate_n_per_s = options.MaxForceRateNPerS,

@@ -212,6 +212,10 @@ namespace Palpate
     {
         public double StiffnessNPerM, RotationalStiffnessNmPerRad, LinkStiffnessNPerM, Friction;
         public double MaxForceN, MaxTorqueNm, MaxForceRateNPerS, MaxTorqueRateNmPerS;
+        /// <summary>
+        /// Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians. 0: none.
+        /// </summary>
+        public double ForceShadingRad;
         /// <summary>Point at which the device holds the tool, tool frame.</summary>
         public Vec3 HoldPoint;
         /// <summary>Bit n: no tissue constrains link n.</summary>

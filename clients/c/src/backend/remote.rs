@@ -352,7 +352,7 @@ pub(crate) fn render_options(options: &palpate_session_options) -> RenderOptions
         tissue_loads: true,
         local_model: true,
         device_distances: false,
-        force_shading_rad: 0.0,
+        force_shading_rad: options.force_shading_rad,
     }
 }
 

@@ -213,6 +213,7 @@ fn of_options(tool: ToolId, sent: &proto::RenderOptions) -> RenderOptions {
     RenderOptions {
         spring: servo.spring,
         friction: sent.friction,
+        force_shading_rad: sent.force_shading_rad,
         limits: servo.limits,
         cutting_links: sent.cutting_links.iter().map(|link| *link as usize).collect(),
         hold_point_m: glam::DVec3::new(hold.x, hold.y, hold.z),
