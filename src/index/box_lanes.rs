@@ -155,3 +155,27 @@ pub(super) fn most(of: &Lane) -> f32 {
     let m = |a, b| greater(a, greater(b, f32::NEG_INFINITY));
     greater(greater(m(a, e), m(c, g)), greater(m(b, f), m(d, h)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tag_names_lane_and_never_raises_a_bound() {
+        let smallest = f32::from_bits(1);
+        for bound in
+            [0.0, smallest, 1e-30, 0.1, 1.0, 1.0 + f32::EPSILON, 1.0 - f32::EPSILON, f32::MAX]
+        {
+            for lane in 0..LANES {
+                let bound = f32::from_bits(bound.to_bits().saturating_sub(lane as u32));
+                for lane in 0..LANES {
+                    let got = tagged(bound, lane);
+                    assert_eq!(got.to_bits() as usize % LANES, lane);
+                    let raised = got > bound.max(smallest * (LANES - 1) as f32);
+                    let unit = smallest.max(bound * f32::EPSILON);
+                    assert!(!raised && bound - got <= 14.0 * unit, "{bound} {lane}");
+                }
+            }
+        }
+    }
+}

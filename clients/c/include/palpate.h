@@ -231,9 +231,6 @@ typedef struct palpate_session_options {
   double link_stiffness_n_per_m;
   // Coulomb's coefficient, 0 to 2.
   double friction;
-  // Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
-  // none.
-  double force_shading_rad;
   // Largest force ever sent. 0: 3.3 N.
   double max_force_n;
   // Largest torque ever sent. 0: 0.1 N m.
@@ -246,6 +243,9 @@ typedef struct palpate_session_options {
   struct palpate_vec3 hold_point_m;
   // Rate at which poses are sent to the engine, 1 to 1,000. 0: 1,000. The servo runs at the device's own rate.
   double rate_hz;
+  // Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
+  // none.
+  double force_shading_rad;
 } palpate_session_options;
 
 // Force and torque to send to the hand, scene frame, at the hold point.

@@ -191,9 +191,6 @@ pub struct palpate_session_options {
     pub link_stiffness_n_per_m: f64,
     /// Coulomb's coefficient, 0 to 2.
     pub friction: f64,
-    /// Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
-    /// none.
-    pub force_shading_rad: f64,
     /// Largest force ever sent. 0: 3.3 N.
     pub max_force_n: f64,
     /// Largest torque ever sent. 0: 0.1 N m.
@@ -206,13 +203,16 @@ pub struct palpate_session_options {
     pub hold_point_m: palpate_vec3,
     /// Rate at which poses are sent to the engine, 1 to 1,000. 0: 1,000. The servo runs at the device's own rate.
     pub rate_hz: f64,
+    /// Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
+    /// none.
+    pub force_shading_rad: f64,
 }
 
 growing!(
     palpate_address ends with timeout_s,
     palpate_cut ends with parents,
     palpate_link ends with weld_m,
-    palpate_session_options ends with rate_hz,
+    palpate_session_options ends with force_shading_rad,
     palpate_tissue_options ends with weld_m,
 );
 

@@ -27,6 +27,8 @@ class Address(c.Structure):
 
 
 class Options(c.Structure):
+    """As before `force_shading_rad` was added: the library reads `size` bytes."""
+
     _fields_ = [
         ("size", c.c_uint32),
         ("tool_id", c.c_uint32),

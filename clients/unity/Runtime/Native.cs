@@ -555,11 +555,6 @@ namespace Palpate
         /// </summary>
         public double friction;
         /// <summary>
-        ///  Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
-        ///  none.
-        /// </summary>
-        public double force_shading_rad;
-        /// <summary>
         ///  Largest force ever sent. 0: 3.3 N.
         /// </summary>
         public double max_force_n;
@@ -583,6 +578,11 @@ namespace Palpate
         ///  Rate at which poses are sent to the engine, 1 to 1,000. 0: 1,000. The servo runs at the device's own rate.
         /// </summary>
         public double rate_hz;
+        /// <summary>
+        ///  Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
+        ///  none.
+        /// </summary>
+        public double force_shading_rad;
     }
 
     /// <summary>
