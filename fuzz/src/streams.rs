@@ -368,7 +368,7 @@ impl World {
         self.kept.check(u64::MAX);
         let counted = self.kept.counted();
         assert_eq!((counted.stale, counted.waiting), (0, 0), "{counted:?}");
-        assert_eq!(self.registry.metrics().streams().len(), 0, "a loop is left");
+        assert_eq!(self.registry.streams().loops().len(), 0, "a loop is left");
     }
 }
 
