@@ -3,22 +3,25 @@
 //!
 //! Ruspini, Kolarov, Khatib, "The haptic display of complex graphical environments", SIGGRAPH 1997: a first pass solves
 //! for the proxy with interpolated normals, and gives the force; a second pass moves the proxy towards that solution
-//! with the true normals, so no facet lets the proxy through. Differences here:
+//! with the true normals, so no facet lets the proxy through. Over a hollow, the force is that of a
+//! surface below the facets. Differences here:
 //! - Edges are smooth up to an angle. A vertex has a normal for each facet, from the triangles that are within that
 //!   angle of the facet. A contact at an edge or a vertex turns by as much as the facets nearest to its own normal do:
 //!   at a sharp edge not at all, at a smooth one from the normal of one facet to that of the other before it gets there.
 //! - The first pass has the height of the smooth surface as well. Interpolated normals over flat facets are of no
-//!   surface, and closed motions of a round tool drew ten times as much energy from them.
+//!   surface, and closed motions of a ball drew up to nine times as much energy from them.
 //!
-//! The force is not exactly that of a potential: over facets of 7 to 15 degrees, closed motions of a hand have
-//! given out up to 1 % of the energy that was put in with a ball, and 3 % with a bar, which rests on tissue vertices by
-//! its faces. The servo's books of energy take that back.
+//! The force is not exactly that of a potential: over facets of 7 to 15 degrees, closed motions gave out up to 1 % of
+//! the energy that was put in with a ball, and 3 % with a bar, whose faces rest on tissue vertices. The servo's account
+//! of energy was not measured with shading.
 
 use glam::DVec3;
 
 use super::{near_contact::NearContact, tissue_view::TissueView};
-use crate::geometry::{TriangleId, mesh::pseudonormal::corner_angle};
-use crate::time_left::note_step;
+use crate::{
+    geometry::{TriangleId, mesh::pseudonormal::corner_angle},
+    time_left::note_step,
+};
 
 /// Maximum triangles at a vertex whose normal is interpolated; a contact at a vertex of more keeps its own normal.
 const VALENCE_MAX: usize = 32;

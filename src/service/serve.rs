@@ -33,7 +33,6 @@ use tracing::{info, warn};
 
 #[cfg(any(feature = "agones", test))]
 use super::agones::Sidecar;
-use super::loops::sessions::SessionRegistry;
 use super::{
     access::{Access, credential_file::AccessError},
     catch_panic::catch_panic_blocking,
@@ -52,6 +51,7 @@ use super::{
         fields::Fields,
         scene_registry::SceneRegistry,
     },
+    loops::sessions::SessionRegistry,
     recording::recorders::Recorders,
     rpc::{haptic_service::Haptics, scene_service::Scenes, watch_service::Watches},
     stdin, systemd,

@@ -3,14 +3,14 @@
 use glam::DVec3;
 
 use super::{answer::Contact, closest_pair::ClosestTriangles, pose_knowledge::PoseKnowledge};
-use crate::scene::distance::SurfacePoint;
-use crate::scene::{
-    Link, Revision, TissueId, ToolId,
-    organ::{OfPart, Organ},
-};
 use crate::{
     geometry::{
         Aabb, Pose, distance::triangle_triangle::ClosestPair, mesh::pseudonormal::some_normal,
+    },
+    scene::{
+        Link, Revision, TissueId, ToolId,
+        distance::SurfacePoint,
+        organ::{OfPart, Organ},
     },
     surface::SignedNearest,
     time_left::TimeLeft,

@@ -14,10 +14,9 @@ use super::{
     penetration::{DeepestPoint, OPEN_READS, SearchedTriangle, at, deepest_point},
     triangle_blocks::{BlockCursor, Wanted},
 };
-use crate::scene::distance::SurfacePoint;
 use crate::{
     geometry::{Aabb, Pose, TriangleId},
-    scene::coherence::depth_bounds::DepthBounds,
+    scene::{coherence::depth_bounds::DepthBounds, distance::SurfacePoint},
     time_left::TimeLeft,
 };
 

@@ -6,12 +6,12 @@ use super::{
     FieldError, Problem, proto,
     tick::{check_link_poses, tool_pose},
 };
-use crate::service::request_field::{coordinate, in_range, threes};
 use crate::{
     geometry::Pose,
     scene::{
         Distance, Limits, Link, NearestSurface, Tool, limits::QUERY_POINTS_MAX, tick::ToolPose,
     },
+    service::request_field::{coordinate, in_range, threes},
 };
 
 /// Requested target of a distance query.

@@ -3,7 +3,6 @@
 use glam::DVec3;
 
 use super::{FieldError, proto};
-use crate::service::pose_message::{point, pose_message, vec3};
 use crate::{
     coupling::{
         local_model::{LocalModel, LocalRow},
@@ -13,6 +12,7 @@ use crate::{
     },
     proxy::{GraspEvent, ProxyContact, RenderOptions, RenderState, Rendering, TissueLoad},
     scene::{Distance, LinkAnswer, ToolId},
+    service::pose_message::{point, pose_message, vec3},
 };
 
 /// Parses the options of rendered tools; the engine checks that the tools can be rendered with them.

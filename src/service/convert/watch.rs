@@ -5,8 +5,6 @@ use std::time::Duration;
 use glam::{DVec3, Vec3};
 
 use super::{FieldError, Problem, answer, proto, rendering::state, scene::kind};
-use crate::service::pose_message::{point, pose_message, vec3};
-use crate::service::request_field::in_range;
 use crate::{
     geometry::{TriangleId, TriangleMesh},
     scene::{TissueId, ToolId},
@@ -18,6 +16,8 @@ use crate::{
             viewed_scene::{SurfacePart, SurfacePiece, ViewPiece},
         },
         metrics::{TickMetrics, recent::RecentFigures},
+        pose_message::{point, pose_message, vec3},
+        request_field::in_range,
     },
 };
 

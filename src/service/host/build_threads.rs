@@ -17,8 +17,7 @@ use std::{
 use crossbeam::channel::{SendError, Sender, bounded};
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
-use crate::os::thread_clock;
-use crate::os::thread_priority::lower_priority;
+use crate::os::{thread_clock, thread_priority::lower_priority};
 
 /// Work of a build's thread before its priority is lowered. The field of a usual tool is built within it.
 const SHORT: Duration = Duration::from_millis(200);

@@ -34,17 +34,17 @@ use super::{
     unread_scenes::UnreadScenes,
     writer::SceneWriter,
 };
-use crate::service::request_field::scene_id;
-use crate::service::{
-    access::caller::Caller,
-    convert::FieldError,
-    metrics::Metrics,
-    recording::{recorders::Recorders, scene_recorder::SceneRecorder},
-    refused::Refused,
-};
 use crate::{
     config::Config,
     scene::{Limits, Scene, Tissue, saved::SavedScene},
+    service::{
+        access::caller::Caller,
+        convert::FieldError,
+        metrics::Metrics,
+        recording::{recorders::Recorders, scene_recorder::SceneRecorder},
+        refused::Refused,
+        request_field::scene_id,
+    },
     store::{lease::claim::ClaimFrom, scenes::scene_store::SceneStore},
 };
 

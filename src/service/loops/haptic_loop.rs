@@ -9,10 +9,9 @@ use tokio::task::block_in_place;
 use tonic::Status;
 
 use super::loop_engine::{EngineTimes, LoopEngine};
-use crate::scene::{Scene, Tool};
-use crate::service::host::stream_table::{StreamMetrics, StreamTable};
 use crate::{
     proto::{self, TickOutcome, TrackRequest, TrackResponse, track_request::Message},
+    scene::{Scene, Tool},
     service::{
         access::caller::Caller,
         catch_panic::catch_panic,
@@ -23,6 +22,7 @@ use crate::{
             quota::{Reservation, Share},
             scene_life::SceneLife,
             scene_registry::SceneRegistry,
+            stream_table::{StreamMetrics, StreamTable},
             tick_budget::StreamBudget,
         },
         metrics::{Metrics, TickTimes},

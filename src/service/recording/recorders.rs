@@ -17,9 +17,9 @@ use super::{
     scene_recorder::{RecorderState, SceneRecorder},
     writer::{RecordingJob, work},
 };
-use crate::os::thread_priority::lower_priority;
 use crate::{
     config::{Config, RecordSettings},
+    os::thread_priority::lower_priority,
     proto::RecordingHead,
     scene::Scene,
     service::{clock::now_ns, metrics::record::RecordMetrics},

@@ -2,20 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::service::{
-    access::caller::Caller,
-    host::{
-        live_view::last_tick::{AnsweredTick, TickShower, last_tick},
-        scene_registry::SceneRegistry,
-        stream_table::{StreamMetrics, StreamTable},
-    },
-    loops::loop_engine::LoopEngine,
-    metrics::TickTimes,
-    refused::Refused,
-};
 use crate::{
     proto::TrackStart,
     scene::{Scene, Tool, ToolId},
+    service::{
+        access::caller::Caller,
+        host::{
+            live_view::last_tick::{AnsweredTick, TickShower, last_tick},
+            scene_registry::SceneRegistry,
+            stream_table::{StreamMetrics, StreamTable},
+        },
+        loops::loop_engine::LoopEngine,
+        metrics::TickTimes,
+        refused::Refused,
+    },
 };
 
 /// While this exists, its scene is in the registry, and the loop is one of the registry's streams.

@@ -6,21 +6,17 @@ use tonic::Status;
 use tracing::info;
 
 use super::mesh_upload::{MeshUpload, Requests, collect};
-use crate::service::deadline::CallDeadline;
 use crate::{
     geometry::{Pose, mesh::load::LoadedMesh},
+    proto::{
+        AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
+        AddToolResponse, FieldReport, MeshChunk, add_tissue_request, add_tool_request,
+    },
     scene::{
         Link, Tissue, Tool, ToolParts,
         saved::{SavedTissue, SavedTool, SceneChange},
     },
     sdf::{Field, FieldOptions},
-    store::FieldOrigin,
-};
-use crate::{
-    proto::{
-        AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
-        AddToolResponse, FieldReport, MeshChunk, add_tissue_request, add_tool_request,
-    },
     service::{
         access::caller::Caller,
         catch_panic::catch_panic_blocking,
@@ -30,6 +26,7 @@ use crate::{
             scene::{field_report, report},
             upload,
         },
+        deadline::CallDeadline,
         host::{
             field_build::BuildTerms,
             fields::Fields,
@@ -38,6 +35,7 @@ use crate::{
         },
         refused::Refused,
     },
+    store::FieldOrigin,
 };
 
 /// Adds a tissue. Parsing and indexing run on the blocking pool.

@@ -6,14 +6,14 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::Status;
 use tracing::{Instrument, Span};
 
-use crate::service::deadline::CallDeadline;
-use crate::service::loops::until_ended::UntilEnded;
 use crate::{
     proto::{DeformRequest, DeformResponse},
     service::{
         access::caller::Caller,
         convert::{self, Problem, deform::RefusedDeformation},
+        deadline::CallDeadline,
         host::{quota::Share, scene_registry::SceneRegistry},
+        loops::until_ended::UntilEnded,
         refused::Refused,
     },
 };

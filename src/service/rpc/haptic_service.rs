@@ -8,15 +8,13 @@ use super::{
     queries::{QUERY_TIME_MAX, QueryJobs, QueryTookTooLong},
     self_collisions::SelfCollisionJobs,
 };
-use crate::scene::{
-    Scene, SceneError,
-    query::{self, distances},
-    tick::{Session, answer::TissueState},
-};
-use crate::service::loops::sessions::SessionRegistry;
-use crate::service::loops::track::Track;
 use crate::{
     proto::{self, haptic_service_server::HapticService},
+    scene::{
+        Scene, SceneError,
+        query::{self, distances},
+        tick::{Session, answer::TissueState},
+    },
     service::{
         access::caller::caller,
         catch_panic::catch_panic,
@@ -26,6 +24,7 @@ use crate::{
             quota::{Reservation, RoomRefused, Share},
             scene_registry::SceneRegistry,
         },
+        loops::{sessions::SessionRegistry, track::Track},
         refused::Refused,
     },
     time_left::TimeLeft,

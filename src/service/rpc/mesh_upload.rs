@@ -10,25 +10,21 @@ use tokio::time::timeout;
 use tokio_stream::StreamExt;
 use tonic::{Status, Streaming};
 
-use crate::service::loops::until_ended::UntilEnded;
-
-use crate::service::request_field::{points, threes, within_limit};
 use crate::{
     geometry::{
         MeshData,
         mesh::load::{self, LoadedMesh},
     },
-    mesh_io,
+    mesh_io, proto,
     scene::Limits,
-};
-use crate::{
-    proto,
     service::{
         convert::{
             FieldError, Problem,
             upload::{DeclaredSize, MeshDeclared},
         },
         host::fair_places::FairPlaces,
+        loops::until_ended::UntilEnded,
+        request_field::{points, threes, within_limit},
     },
 };
 

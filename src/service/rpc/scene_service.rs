@@ -10,8 +10,6 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::{Instrument, Span};
 
 use super::{add, deform::deform, mesh_upload::Requests};
-use crate::service::deadline::{CallDeadline, deadline};
-use crate::service::loops::until_ended::UntilEnded;
 use crate::{
     proto::{self, scene_service_server::SceneService},
     scene::{Tissue, saved::SceneChange},
@@ -23,6 +21,7 @@ use crate::{
             self,
             scene::{scene, tissue_id, tool_id},
         },
+        deadline::{CallDeadline, deadline},
         host::{
             cluster::{hand_over::hand_over, scene_lease::NewOwner, take_over::take_over},
             fair_places::FairPlaces,
@@ -31,6 +30,7 @@ use crate::{
             scene_life::Ended,
             scene_registry::{SceneHost, SceneRegistry},
         },
+        loops::until_ended::UntilEnded,
         refused::Refused,
     },
 };

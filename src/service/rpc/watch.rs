@@ -17,11 +17,9 @@ use tokio::time::{Instant, Sleep, sleep};
 use tokio_stream::Stream;
 use tonic::Status;
 
-use crate::scene::Scene;
-use crate::service::host::stream_table::{OpenWatch, StreamMetrics};
-use crate::service::notifier::Subscription;
 use crate::{
     proto::{WatchPart, WatchResponse, WatchedSession},
+    scene::Scene,
     service::{
         access::caller::Caller,
         clock::now_ns,
@@ -32,8 +30,10 @@ use crate::{
             scene_error::SceneRegistryError,
             scene_life::{SceneLife, ServerLife},
             scene_registry::{SceneHost, SceneRegistry},
+            stream_table::{OpenWatch, StreamMetrics},
         },
         metrics::recent::RecentTicks,
+        notifier::Subscription,
         refused::Refused,
     },
 };

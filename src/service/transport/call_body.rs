@@ -13,9 +13,9 @@ use tonic::{Code, Status, body::Body};
 use tracing::{Span, debug};
 
 use super::unread_request::mend_code;
-use crate::service::deadline::EndedOnDrop;
 use crate::service::{
-    access::revocation::RevocationWatch, catch_panic::last_frame, metrics::code_name,
+    access::revocation::RevocationWatch, catch_panic::last_frame, deadline::EndedOnDrop,
+    metrics::code_name,
 };
 
 /// Body of an answer that ends when the key of its call is revoked.

@@ -23,13 +23,13 @@ use super::{
     late_answer::LateAnswer,
     unread_request::mend_code,
 };
-use crate::config::TransportSettings;
-use crate::service::deadline::{CallDeadline, EndedOnDrop};
 use crate::{
+    config::TransportSettings,
     proto::haptic_service_server::HapticServiceServer,
     service::{
         access::{Access, caller::Caller, denied::Denied, revocation::unless_revoked, role::Role},
         catch_panic::{CatchPanicBody, catch_panic_future},
+        deadline::{CallDeadline, EndedOnDrop},
         host::answer_room::{AnswerRooms, TakenRoom},
         metrics::Metrics,
         rpc::haptic_service::Haptics,

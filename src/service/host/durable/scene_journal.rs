@@ -24,9 +24,9 @@ use tracing::error;
 
 use journal_files::{JournalFiles, Removal, failed};
 
-use crate::os::thread_priority::lower_priority;
 use crate::{
     config::StoreSettings,
+    os::thread_priority::lower_priority,
     scene::{
         TissueId,
         saved::{SavedScene, SceneChange},

@@ -8,7 +8,6 @@ use tonic::body::Body;
 use tower::Service as _;
 
 use super::*;
-use crate::service::loops::{sessions::SessionRegistry, track::Track};
 use crate::{
     client::local_model,
     config::{Config, SessionSettings, TickSettings, TransportSettings},
@@ -22,6 +21,7 @@ use crate::{
     service::{
         catch_panic::injected,
         host::{scene_life::PANICS_MAX, writer::Written},
+        loops::{sessions::SessionRegistry, track::Track},
         rpc::haptic_service::Haptics,
         transport::call_middleware::HapticRoutes,
     },
