@@ -27,7 +27,11 @@ use super::{
     performance::Instrument,
 };
 use crate::support::{
-    folder::Folder, process::signal, program::under_test, server::TestServer, viewer::Viewer,
+    folder::Folder,
+    process::signal,
+    program::{has_page, under_test},
+    server::TestServer,
+    viewer::Viewer,
 };
 
 /// Recorded answers by sequence.
@@ -165,5 +169,6 @@ async fn replay_plays_a_recording_for_whoever_watches() {
     let said = refused(&["--viewer", ".", "nowhere.mcap"]);
     assert!(said.contains("nowhere.mcap"), "before anybody looks: {said}");
     let said = refused(&["nowhere.mcap"]);
-    assert!(said.contains("npm run build) or --viewer DIR"), "{said}");
+    let reason = if has_page() { "nowhere.mcap" } else { "npm run build) or --viewer DIR" };
+    assert!(said.contains(reason), "{said}");
 }
