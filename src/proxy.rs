@@ -58,6 +58,7 @@ mod tissue_loads;
 mod tissue_velocity;
 mod tissue_view;
 mod tool_proxy;
+mod tried_features;
 
 pub use options::{RenderError, RenderOptions};
 pub use rendered_session::{RenderedSession, RenderedSessionError};

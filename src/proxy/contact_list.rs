@@ -69,12 +69,7 @@ impl ContactList {
 
 /// True for one in 2^thinned keys, spread all over a mesh.
 fn is_kept(key: &ContactKey, thinned: u32) -> bool {
-    let vertices = key.on_tissue.iter().chain(&key.on_link);
-    // Each bit of the last product depends on all lower bits of every vertex; the highest are mixed best.
-    let mixed = vertices.fold(key.link as u32, |mixed, vertex| {
-        (mixed ^ vertex).wrapping_mul(0x9E37_79B1).rotate_left(16)
-    });
-    mixed.wrapping_mul(0x85EB_CA6B).leading_zeros() >= thinned
+    key.mixed().leading_zeros() >= thinned
 }
 
 #[cfg(test)]

@@ -118,18 +118,19 @@ impl Surroundings<'_> {
 
     /// Returns the distance of the first pair that no plane holds apart; the radius of `a` if there is none.
     fn complete(&self, planes: &mut Vec<ContactPlane>, errors: &mut [f64], a: &Allowance) -> f64 {
+        let mut likely = 0;
         for pair in self.pairs.iter().take_while(|p| p.distance_m < a.radius_m) {
             // A pair that there was no time to check may be one that nothing holds.
             if self.deadline.is_over() {
                 return pair.distance_m;
             }
-            if self.is_held(pair, planes, errors, a) {
+            if self.is_held(pair, planes, &mut likely, errors, a) {
                 continue;
             }
             let room = planes.len() < ROWS_MAX;
             let Some(own) = self.own_plane(pair).filter(|_| room) else { return pair.distance_m };
             planes.push(own);
-            if !self.is_held(pair, planes, errors, a) {
+            if !self.is_held(pair, planes, &mut likely, errors, a) {
                 planes.pop();
                 return pair.distance_m;
             }
@@ -166,10 +167,12 @@ impl Surroundings<'_> {
         (tissue, self.posture.scene_from_link(pair.link).triangle(&own))
     }
 
+    /// Returns true if planes hold a pair apart. `likely`: the plane that held the last pair alone, which is tried first.
     fn is_held(
         &self,
         pair: &NearTriangles,
         planes: &[ContactPlane],
+        likely: &mut usize,
         errors: &mut [f64],
         a: &Allowance,
     ) -> bool {
@@ -178,8 +181,15 @@ impl Surroundings<'_> {
         let velocities =
             mesh.vertices(pair.tissue_triangle).map(|v| self.motion.velocity(pair.tissue, v));
         let keeps = Keeps { link: pair.link, planes, velocities: &velocities, allowance: a };
-        let is_apart = |i| keeps.apart_by(i, &tissue, &own, errors);
-        if (0..planes.len()).any(is_apart) || keeps.apart(&tissue, &own, errors) {
+        let is_apart = |i: &usize| keeps.apart_by(*i, &tissue, &own, errors);
+        let last = *likely;
+        let others = (0..planes.len()).filter(|i| *i != last);
+        let mut each = (last..planes.len()).take(1).chain(others);
+        if let Some(i) = each.find(is_apart) {
+            *likely = i;
+            return true;
+        }
+        if keeps.apart(&tissue, &own, errors) {
             return true;
         }
         let near_own = within_reach(&tissue, &own, a.radius_m);

@@ -14,6 +14,7 @@ use super::{
     posed_link::PosedLink,
     seen_tissues::TissuesInMotion,
     tissue_view::TissueView,
+    tried_features::TriedFeatures,
 };
 use crate::geometry::{
     TriangleId, TriangleMesh,
@@ -45,6 +46,7 @@ pub(super) struct NearSearch {
     pub(super) contacts: ContactList,
     /// The least distance of all pairs, metres; the margin if there are no pairs.
     pub(super) clearance_m: f64,
+    tried: TriedFeatures,
     known: Option<LastSearch>,
 }
 
@@ -92,6 +94,7 @@ impl NearSearch {
             pairs: Vec::with_capacity(NEAR_PAIRS_MAX),
             contacts: ContactList::new(),
             clearance_m: 0.0,
+            tried: TriedFeatures::new(),
             known: None,
         }
     }
@@ -219,6 +222,8 @@ impl NearSearch {
         // Pairs of one link and one tissue triangle are consecutive.
         let mut posed: Option<(u32, PosedLink)> = None;
         let mut corners: Option<((u32, TriangleId), [DVec3; 3])> = None;
+        let mut view: Option<(u32, TissueView)> = None;
+        self.tried.clear();
         for at in first..self.list.pairs.len() {
             let listed = self.list.pairs[at];
             let bound = self.list.lower_bound(&listed);
@@ -230,7 +235,10 @@ impl NearSearch {
             if deadline.is_over() {
                 return MeasureEnd::UpTo(at);
             }
-            let view = tissues.view(listed.tissue as usize);
+            if view.as_ref().is_none_or(|(of, _)| *of != listed.tissue) {
+                view = Some((listed.tissue, tissues.view(listed.tissue as usize)));
+            }
+            let Some((_, view)) = &view else { unreachable!("viewed above") };
             let (number, own) = (listed.link as usize, listed.link_triangle);
             let t = listed.tissue_triangle;
             if posed.as_ref().is_none_or(|(of, _)| *of != listed.link) {
@@ -241,12 +249,12 @@ impl NearSearch {
             let Some((_, posed)) = &posed else { unreachable!("posed above") };
             let tissue = match corners {
                 Some((of, corners)) if of == (listed.tissue, t) => corners,
-                _ => posed.in_link(&view, t),
+                _ => posed.in_link(view, t),
             };
             corners = Some(((listed.tissue, t), tissue));
             let link = posed.link.surface.mesh().triangle(own);
             let (place, ids) = (listed.tissue as usize, (t, own));
-            let pair = PairInLink { place, view: &view, posed, ids, tissue, link, deadline };
+            let pair = PairInLink { place, view, posed, ids, tissue, link, deadline };
             // The direction between closest points hardly changes: the last one separates half of the pairs beyond the
             // margin.
             let apart = pair.apart_along(listed.along.as_dvec3());
@@ -295,7 +303,11 @@ impl NearSearch {
     }
 
     fn keep(&mut self, pair: &PairInLink, weights: (DVec3, DVec3), is_flat: bool, margin: f64) {
-        if let Some(contact) = pair.contact(weights, is_flat).filter(|c| c.gap_m <= margin) {
+        let key = pair.features(weights);
+        if !self.tried.note(&key, is_flat) {
+            return;
+        }
+        if let Some(contact) = pair.contact(key, weights, is_flat).filter(|c| c.gap_m <= margin) {
             self.contacts.add(contact);
         }
     }
@@ -379,9 +391,26 @@ impl PairInLink<'_> {
         }
     }
 
-    /// Returns the contact of two points if it is a local minimum of distance.
-    fn contact(&self, (w, u): (DVec3, DVec3), is_flat: bool) -> Option<NearContact> {
-        let PosedLink { link, number, scene_from_link, .. } = self.posed;
+    /// Returns the features that two points are on.
+    fn features(&self, (w, u): (DVec3, DVec3)) -> ContactKey {
+        let (tissue_mesh, link_mesh) = (self.view.surface.mesh(), self.posed.link.surface.mesh());
+        let (t, own) = self.ids;
+        ContactKey {
+            tissue: self.view.id,
+            link: self.posed.number,
+            on_tissue: feature(tissue_mesh.vertices(t).map(|v| self.view.joined(v)), w),
+            on_link: feature(link_mesh.joined_vertices(own), u),
+        }
+    }
+
+    /// Returns the contact of two points if it is a local minimum of distance. `key`: their features.
+    fn contact(
+        &self,
+        key: ContactKey,
+        (w, u): (DVec3, DVec3),
+        is_flat: bool,
+    ) -> Option<NearContact> {
+        let PosedLink { link, scene_from_link, .. } = self.posed;
         let (t, own) = self.ids;
         let weigh = |t: &[DVec3; 3], w: DVec3| t[0] * w.x + t[1] * w.y + t[2] * w.z;
         let (on_tissue, of_link) = (weigh(&self.tissue, w), weigh(&self.link, u));
@@ -393,8 +422,7 @@ impl PairInLink<'_> {
         }
         let normal = apart / gap_m;
         let (tissue_mesh, link_mesh) = (self.view.surface.mesh(), link.surface.mesh());
-        let on_tissue_key = feature(tissue_mesh.vertices(t).map(|v| self.view.joined(v)), w);
-        let on_link_key = feature(link_mesh.joined_vertices(own), u);
+        let ContactKey { on_tissue: on_tissue_key, on_link: on_link_key, .. } = key;
         // If a vertex faces a face, the direction is the face's own, and the vertex may be a little off its cone: with
         // this slack, a patch that lies nearly flat keeps all its corners. Anywhere else a wide cone would admit ghost
         // contacts.
@@ -417,12 +445,6 @@ impl PairInLink<'_> {
         if !cone.holds(&on_tissue_key, cone_slack, place, joined) {
             return None;
         }
-        let key = ContactKey {
-            tissue: self.view.id,
-            link: *number,
-            on_tissue: on_tissue_key,
-            on_link: on_link_key,
-        };
         Some(NearContact {
             key,
             tissue: self.place,

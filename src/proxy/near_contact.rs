@@ -15,6 +15,18 @@ pub(super) struct ContactKey {
     pub(super) on_link: [u32; 3],
 }
 
+impl ContactKey {
+    /// Returns a hash.
+    pub(super) fn mixed(&self) -> u32 {
+        let vertices = self.on_tissue.iter().chain(&self.on_link);
+        // Each bit of the last product depends on all lower bits of every vertex; the highest are mixed best.
+        let mixed = vertices.fold(self.link as u32, |mixed, vertex| {
+            (mixed ^ vertex).wrapping_mul(0x9E37_79B1).rotate_left(16)
+        });
+        mixed.wrapping_mul(0x85EB_CA6B)
+    }
+}
+
 /// Two triangles near each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NearTriangles {
