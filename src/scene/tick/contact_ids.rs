@@ -9,12 +9,30 @@ use super::answer::{Contact, ContactState, ContactStatus};
 use crate::geometry::{TriangleId, tolerance::BOUND_COVER};
 use crate::scene::{Revision, RevisionGuard, TissueId};
 
-/// The contacts of one link over time, with buffers to match them in.
+/// The contacts of one link over time, with buffers to match them in. A tick without time may know very many more
+/// contacts than it checks, and leaves the others where they are.
 pub(super) struct ContactTracker {
+    /// The known contacts, each in a place of its own, and the free places.
     known: Vec<KnownContact>,
-    next: Vec<KnownContact>,
-    /// Known contacts that may have moved, by their x and index in `known`. Ascending.
+    free: Vec<usize>,
+    /// The known contacts by triangle and then by id.
+    order: Vec<Ordered>,
+    /// For each contact of this tick the place of the known one that it equals, if that is on its triangle.
+    same: Vec<Option<usize>>,
+    /// Places of known contacts that were searched for in this tick or taken, and do not stay on their triangles.
+    gone: Vec<usize>,
+    /// Contacts that enter the order.
+    new: Vec<Ordered>,
+    /// Known contacts that may have moved, by their x and place in `known`. Ascending.
     moved: Vec<(f64, usize)>,
+}
+
+/// A known contact in the order of all.
+#[derive(Clone, Copy)]
+struct Ordered {
+    at: (TissueId, TriangleId),
+    /// Place in `known`.
+    place: u32,
 }
 
 /// A contact of the last tick.
@@ -29,6 +47,24 @@ struct KnownContact {
     /// Distance of the link from the contact when the tick ended, metres, or a smaller distance that was possible;
     /// infinite if it was left behind, or has the link wholly inside.
     distance_m: f64,
+}
+
+impl KnownContact {
+    fn of(contact: &Contact, id: u64) -> KnownContact {
+        KnownContact {
+            at: (contact.tissue, contact.on_tissue.triangle),
+            position: contact.on_tissue.position,
+            id,
+            is_taken: false,
+            is_checked: false,
+            distance_m: match contact.depth_max_m {
+                _ if contact.left_behind || contact.wholly_inside => f64::INFINITY,
+                // Above 0, because 0 means touched for sure.
+                Some(_) if contact.signed_distance_m > 0.0 => f64::MIN_POSITIVE,
+                _ => contact.signed_distance_m,
+            },
+        }
+    }
 }
 
 /// Knowledge about a triangle at the start of a path.
@@ -51,8 +87,15 @@ const EDGES_MOVED_MAX: f64 = 2.0;
 impl ContactTracker {
     /// Allocates for `n` contacts.
     pub(super) fn with_room(n: usize) -> ContactTracker {
-        let [known, next] = [(); 2].map(|()| Vec::with_capacity(n));
-        ContactTracker { known, next, moved: Vec::with_capacity(n) }
+        ContactTracker {
+            known: Vec::with_capacity(n),
+            free: Vec::with_capacity(n),
+            order: Vec::with_capacity(n),
+            same: Vec::with_capacity(n),
+            gone: Vec::with_capacity(n),
+            new: Vec::with_capacity(n),
+            moved: Vec::with_capacity(n),
+        }
     }
 
     /// Checks the known contacts with a tissue, from a triangle on and round. Returns the first one that was not
@@ -63,25 +106,25 @@ impl ContactTracker {
         from: TriangleId,
         mut is_done: impl FnMut(TriangleId) -> bool,
     ) -> Option<TriangleId> {
-        let begin = self.known.partition_point(|k| k.at < (tissue, TriangleId(0)));
-        let end = self.known.partition_point(|k| k.at.0 <= tissue);
-        let known = &mut self.known[begin..end];
-        let first = known.partition_point(|k| k.at.1 < from);
+        let begin = self.order.partition_point(|k| k.at < (tissue, TriangleId(0)));
+        let end = self.order.partition_point(|k| k.at.0 <= tissue);
+        let of_tissue = &self.order[begin..end];
+        let first = of_tissue.partition_point(|k| k.at.1 < from);
         let mut last = None;
-        for i in (first..known.len()).chain(0..first) {
-            let known = &mut known[i];
+        for &Ordered { at, place } in of_tissue[first..].iter().chain(&of_tissue[..first]) {
             // A triangle may have two: once is enough.
-            if last.replace(known.at) != Some(known.at) && !is_done(known.at.1) {
-                return Some(known.at.1);
+            if last.replace(at) != Some(at) && !is_done(at.1) {
+                return Some(at.1);
             }
-            known.is_checked = true;
+            self.known[place as usize].is_checked = true;
+            self.gone.push(place as usize);
         }
         None
     }
 
     /// Returns true if a contact with the triangle was there in the last tick.
     pub(super) fn knows(&self, at: (TissueId, TriangleId)) -> bool {
-        self.known.binary_search_by_key(&at, |k| k.at).is_ok()
+        self.order.binary_search_by_key(&at, |k| k.at).is_ok()
     }
 
     /// Gives each contact its status, in the same order, and lists those that ended: unless the search was `complete`,
@@ -97,21 +140,28 @@ impl ContactTracker {
     ) {
         statuses.clear();
         ended.clear();
-        debug_assert!(self.known.is_sorted_by_key(|k| (k.at, k.id)));
-        self.known.iter_mut().for_each(|k| k.is_checked |= complete);
+        self.same.clear();
+        debug_assert!(self.order.is_sorted_by_key(|o| key(&self.known[o.place as usize])));
+        if complete {
+            self.gone.clear();
+            self.gone.extend(self.order.iter().map(|k| k.place as usize));
+            self.gone.iter().for_each(|k| self.known[*k].is_checked = true);
+        }
         // Contacts that stayed on their triangle come first, so that a neighbour does not take their id. Id 0 stands
         // for none yet.
         for contact in contacts {
             let at = (contact.tissue, contact.on_tissue.triangle);
             let same = self.find(at).filter(|k| self.is_near(*k, contact, tissues));
+            self.same.push(same);
             statuses.push(ContactStatus {
                 id: same.map_or(0, |k| self.take(k)),
                 state: ContactState::Persist,
             });
         }
         self.moved.clear();
-        let moved = self.known.iter().enumerate().filter(|(_, k)| k.is_checked && !k.is_taken);
-        self.moved.extend(moved.map(|(i, k)| (k.position.x, i)));
+        let checked = self.gone.iter().map(|k| (self.known[*k], *k));
+        let moved = checked.filter(|(known, _)| known.is_checked && !known.is_taken);
+        self.moved.extend(moved.map(|(known, k)| (known.position.x, k)));
         self.moved.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut hub_tests = HUB_TESTS_MAX;
         for (contact, status) in contacts.iter().zip(statuses.iter_mut()).filter(|(_, s)| s.id == 0)
@@ -124,31 +174,71 @@ impl ContactTracker {
                 }
             };
         }
-        self.next.clear();
-        for known in self.known.iter().filter(|k| !k.is_taken) {
-            if known.is_checked {
-                ended.push(known.id);
-            } else {
-                self.next.push(*known);
-            }
-        }
-        self.next.extend(contacts.iter().zip(statuses.iter()).map(|(c, status)| KnownContact {
-            at: (c.tissue, c.on_tissue.triangle),
-            position: c.on_tissue.position,
-            id: status.id,
-            is_taken: false,
-            is_checked: false,
-            distance_m: match c.depth_max_m {
-                _ if c.left_behind || c.wholly_inside => f64::INFINITY,
-                // Above 0, because 0 means touched for sure.
-                Some(_) if c.signed_distance_m > 0.0 => f64::MIN_POSITIVE,
-                _ => c.signed_distance_m,
-            },
-        }));
         debug_assert!(statuses.iter().all(|s| (1..=*last_id).contains(&s.id)), "{statuses:?}");
         debug_assert_eq!(statuses.len(), contacts.len());
-        self.next.sort_unstable_by_key(|k| (k.at, k.id));
-        std::mem::swap(&mut self.known, &mut self.next);
+        self.end_tick(contacts, statuses, ended);
+    }
+
+    /// Replaces the contacts that are gone by those of this tick, and lists the ids of those that ended.
+    fn end_tick(&mut self, contacts: &[Contact], statuses: &[ContactStatus], ended: &mut Vec<u64>) {
+        for ((contact, status), same) in contacts.iter().zip(statuses).zip(&self.same) {
+            if let Some(place) = same {
+                self.known[*place] = KnownContact::of(contact, status.id);
+            }
+        }
+        self.gone.retain(|k| self.known[*k].is_checked || self.known[*k].is_taken);
+        self.remove_gone(ended);
+        self.new.clear();
+        let with_ids = contacts.iter().zip(statuses).zip(&self.same);
+        for ((contact, status), _) in with_ids.filter(|(_, same)| same.is_none()) {
+            let known = KnownContact::of(contact, status.id);
+            let place = self.free.pop().unwrap_or(self.known.len());
+            match self.known.get_mut(place) {
+                Some(free) => *free = known,
+                None => self.known.push(known),
+            }
+            self.new.push(Ordered { at: known.at, place: place as u32 });
+        }
+        self.insert_new();
+    }
+
+    /// Removes contacts that are gone from the order, frees their places, and lists the ids of those that ended.
+    fn remove_gone(&mut self, ended: &mut Vec<u64>) {
+        let ContactTracker { known, order, gone, .. } = self;
+        gone.sort_unstable_by_key(|k| key(&known[*k]));
+        let (mut from, mut to) = (0, 0);
+        for &k in &*gone {
+            let leaves = order[from..].partition_point(|o| is_before(o, &known[k], known));
+            debug_assert_eq!(order[from + leaves].place, k as u32, "it was in the order");
+            order.copy_within(from..from + leaves, to);
+            (from, to) = (from + leaves + 1, to + leaves);
+            if !known[k].is_taken {
+                ended.push(known[k].id);
+            }
+        }
+        if !gone.is_empty() {
+            order.copy_within(from.., to);
+            order.truncate(order.len() - gone.len());
+        }
+        self.free.append(gone);
+    }
+
+    /// Inserts new contacts in the order, from the last one on: most follow all others, or nearly.
+    fn insert_new(&mut self) {
+        let ContactTracker { known, order, new, .. } = self;
+        new.sort_unstable_by_key(|o| key(&known[o.place as usize]));
+        let mut end = order.len();
+        order.extend_from_slice(new);
+        let mut to = order.len();
+        for entering in new.iter().rev() {
+            let after = &known[entering.place as usize];
+            let at = order[..end].partition_point(|o| is_before(o, after, known));
+            to -= end - at;
+            order.copy_within(at..end, to);
+            to -= 1;
+            order[to] = *entering;
+            end = at;
+        }
     }
 
     /// State of the triangle when the last tick ended. `doubt_m`: how much deeper its deepest point may have been than
@@ -163,14 +253,18 @@ impl ContactTracker {
 
     /// Returns a known contact of this triangle that is not taken.
     fn find(&self, at: (TissueId, TriangleId)) -> Option<usize> {
-        let first = self.known.partition_point(|k| k.at < at);
-        let here = self.known[first..].iter().take_while(|k| k.at == at);
-        here.enumerate().find(|(_, k)| !k.is_taken).map(|(i, _)| first + i)
+        let first = self.order.partition_point(|k| k.at < at);
+        let here = self.order[first..].iter().take_while(|k| k.at == at);
+        here.map(|k| k.place as usize).find(|k| !self.known[*k].is_taken)
     }
 
     fn take(&mut self, k: usize) -> u64 {
-        self.known[k].is_taken = true;
-        self.known[k].id
+        let known = &mut self.known[k];
+        known.is_taken = true;
+        if !known.is_checked {
+            self.gone.push(k);
+        }
+        known.id
     }
 
     /// Returns the nearest known contact on a triangle that shares a vertex with the contact's, or that such a one was
@@ -188,7 +282,7 @@ impl ContactTracker {
         self.near(contact, revision).next()?;
         let least = |a: &usize, b: &usize| {
             let [one, two] = [*a, *b].map(|k| self.distance(k, contact));
-            one.total_cmp(&two).then(a.cmp(b))
+            one.total_cmp(&two).then_with(|| key(&self.known[*a]).cmp(&key(&self.known[*b])))
         };
         let vertices = mesh.vertices(contact.on_tissue.triangle);
         if vertices.iter().any(|v| mesh.is_hub(*v)) {
@@ -253,6 +347,15 @@ impl ContactTracker {
         let Some(revision) = revision_of(contact.tissue, tissues) else { return false };
         self.distance(k, contact) <= reach(contact, revision)
     }
+}
+
+/// Orders known contacts by triangle and then by id.
+fn key(known: &KnownContact) -> ((TissueId, TriangleId), u64) {
+    (known.at, known.id)
+}
+
+fn is_before(o: &Ordered, other: &KnownContact, known: &[KnownContact]) -> bool {
+    o.at < other.at || o.at == other.at && known[o.place as usize].id < other.id
 }
 
 /// Maximum motion of a contact in a tick, metres.
