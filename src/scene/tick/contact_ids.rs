@@ -19,7 +19,8 @@ pub(super) struct ContactTracker {
     order: Vec<Ordered>,
     /// For each contact of this tick the place of the known one that it equals, if that is on its triangle.
     same: Vec<Option<usize>>,
-    /// Places of known contacts that were searched for in this tick or taken, and do not stay on their triangles.
+    /// Places of known contacts that were searched for in this tick, in the end of those that did not stay on their
+    /// triangles.
     gone: Vec<usize>,
     /// Contacts that enter the order.
     new: Vec<Ordered>,
@@ -186,7 +187,7 @@ impl ContactTracker {
                 self.known[*place] = KnownContact::of(contact, status.id);
             }
         }
-        self.gone.retain(|k| self.known[*k].is_checked || self.known[*k].is_taken);
+        self.gone.retain(|k| self.known[*k].is_checked);
         self.remove_gone(ended);
         self.new.clear();
         let with_ids = contacts.iter().zip(statuses).zip(&self.same);
@@ -259,12 +260,8 @@ impl ContactTracker {
     }
 
     fn take(&mut self, k: usize) -> u64 {
-        let known = &mut self.known[k];
-        known.is_taken = true;
-        if !known.is_checked {
-            self.gone.push(k);
-        }
-        known.id
+        self.known[k].is_taken = true;
+        self.known[k].id
     }
 
     /// Returns the nearest known contact on a triangle that shares a vertex with the contact's, or that such a one was
@@ -368,3 +365,6 @@ fn reach(contact: &Contact, revision: &Revision) -> f64 {
 fn revision_of(tissue: TissueId, tissues: &[(TissueId, RevisionGuard)]) -> Option<&Revision> {
     tissues.iter().find(|(id, _)| *id == tissue).map(|(_, held)| &***held)
 }
+
+#[cfg(test)]
+mod tests;
