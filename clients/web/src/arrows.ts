@@ -29,7 +29,6 @@ class Instances extends InstancedMesh {
     // Drawn over everything, because the points that arrows mark are mostly inside a surface.
     super(geometry, new MeshBasicMaterial({ color: colour, depthTest: false, transparent: true }), MAX);
     this.frustumCulled = false;
-    this.renderOrder = 10;
     this.count = 0;
   }
 

@@ -18,6 +18,7 @@ const RETRY_S = [0.5, 1, 2, 4];
 const HOLD_MS = 250;
 const NUDGE_M = 1e-3;
 /** Angle by which a key orbits the camera, radians, and the factor by which another key changes its distance. */
+const AXIS_PX = 20;
 const ORBIT_RAD = Math.PI / 36;
 const NEARER = 0.9;
 
@@ -36,12 +37,17 @@ class View {
   private isPaused = false;
   private chosenScene = "";
   private isDue = false;
+  /** Nobody has moved a device yet. */
+  private isInvited = true;
 
   constructor() {
     this.hand = new Hand((tool, position) => moveDeviceRequest(this.model.scene, tool, position));
     this.stage = new Stage(element<HTMLCanvasElement>("canvas"), {
-      onDrag: (tool, position) => this.hand.move(tool, position),
-      onLook: () => this.showScale(),
+      onDrag: (tool, position) => {
+        this.isInvited = false;
+        this.hand.move(tool, position);
+      },
+      onLook: () => this.showLook(),
     });
     this.panel = new Panel(() => this.show());
     this.listen();
@@ -128,7 +134,7 @@ class View {
     this.stage.show(model, this.panel.chosen(model), { colour: this.colour, depthMax: this.depthMax }, now);
     this.panel.show(model, now);
     this.showLegend();
-    this.showScale();
+    this.showLook();
     const isEmpty = model.scene === "" || model.tissues.size === 0;
     if (model.isQuarantined) {
       this.notice("The scene is quarantined", "Its writer failed several times in a row. It comes back once its index is rebuilt.");
@@ -139,7 +145,11 @@ class View {
       this.notice(null);
     }
     const scenes = model.scenes.map((id) => ({ value: id, text: id }));
-    setOptions(element<HTMLSelectElement>("scene"), [{ value: "", text: "First scene" }, ...scenes]);
+    const first = model.scene !== "" && this.chosenScene === "" ? `First scene: ${model.scene}` : "First scene";
+    const choice = element<HTMLSelectElement>("scene");
+    setOptions(choice, [{ value: "", text: first }, ...scenes]);
+    choice.title = model.scene;
+    document.title = model.scene === "" ? "Palpate: live view" : `${model.scene} · Palpate`;
     const isHeld = model.sessions.some((session) => session.tools.length > 0);
     element("device-section").hidden = !isHeld;
     document.documentElement.dataset["frame"] = String(model.frames);
@@ -156,6 +166,36 @@ class View {
       element("legend-from").textContent = `still for ${AGE_MAX_S} s`;
       element("legend-to").textContent = "moved now";
     }
+  }
+
+  /** Shows what depends on where the camera is. */
+  private showLook(): void {
+    this.showScale();
+    this.showAxes();
+    this.showInvitation();
+  }
+
+  /** Shows the scene's axes as they lie on the screen, the nearest in front. */
+  private showAxes(): void {
+    const axes = this.stage.axes().map((axis, at) => ({ axis, name: "xyz"[at]! }));
+    axes.sort((a, b) => a.axis[2] - b.axis[2]);
+    const drawn = axes.map(({ axis: [x, y], name }) => {
+      const [toX, toY] = [AXIS_PX * x, -AXIS_PX * y].map((at) => at.toFixed(1));
+      const [textX, textY] = [1.35 * AXIS_PX * x, -1.35 * AXIS_PX * y].map((at) => at.toFixed(1));
+      return `<g class="${name}"><line x2="${toX}" y2="${toY}" /><text x="${textX}" y="${textY}">${name}</text></g>`;
+    });
+    element("axes").innerHTML = drawn.join("");
+  }
+
+  /** Says beside the ghost of a device that it can be dragged, until somebody has. */
+  private showInvitation(): void {
+    const tool = this.panel.chosenTool(this.model);
+    const invitation = element("invitation");
+    invitation.hidden = !this.isInvited || this.state !== "live" || tool === undefined || !tool.isRendered;
+    if (invitation.hidden) return;
+    const [x, y] = this.stage.project(tool!.device.position);
+    invitation.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
+    invitation.classList.toggle("leftwards", x > 0.6 * element("canvas").clientWidth);
   }
 
   /** Shows a bar of a round length, about 120 pixels long at the camera's target. */
@@ -216,6 +256,7 @@ class View {
 
   private listen(): void {
     element("pause").addEventListener("click", () => this.setPaused(!this.isPaused));
+    element("show-help").addEventListener("click", () => element<HTMLDialogElement>("help").showModal());
     element("fit").addEventListener("click", () => this.stage.fit(this.model));
     element("picture").addEventListener("click", () => void this.savePicture());
     element("theme").addEventListener("click", () => {
@@ -248,6 +289,7 @@ class View {
   private shortcut(event: KeyboardEvent): void {
     const isTyping = event.target instanceof HTMLInputElement && event.target.type !== "radio" && event.target.type !== "checkbox";
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "?") element<HTMLDialogElement>("help").showModal();
     if (event.key === "p") this.setPaused(!this.isPaused);
     if (event.key === "f") this.stage.fit(this.model);
     if (event.key === "Escape") this.nudge("release");
@@ -291,6 +333,7 @@ class View {
   private nudge(move: string): void {
     const tool = this.panel.chosenTool(this.model);
     if (tool === undefined) return;
+    this.isInvited = false;
     if (move === "release") {
       this.hand.move(tool.tool, null);
       return;

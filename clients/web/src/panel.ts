@@ -67,11 +67,12 @@ export class Panel {
     const tool = this.chosenTool(model);
     const force = Math.hypot(...(tool?.force ?? [0, 0, 0]));
     this.curve.add(seconds, force);
-    // Text is updated ten times a second: figures that change sixty times a second are illegible.
-    if (Math.floor(seconds * 10) === this.drawn) return;
+    // Text is updated ten times a second: figures that change sixty times a second are illegible. A new state is shown
+    // at once with its force, as in the picture.
+    const isNew = this.showState(session, tool);
+    if (Math.floor(seconds * 10) === this.drawn && !isNew) return;
     this.drawn = Math.floor(seconds * 10);
     element("force").textContent = force.toFixed(2);
-    this.showState(session, tool);
     this.showContact(session, tool);
     this.showTimes(session, seconds);
     this.showTissues(model);
@@ -101,14 +102,17 @@ export class Panel {
     if (this.sessions.value !== chosen) this.sessions.value = chosen;
   }
 
-  private showState(session: Session | undefined, tool: ToolPose | undefined): void {
+  /** Returns true if the state is another. */
+  private showState(session: Session | undefined, tool: ToolPose | undefined): boolean {
     const chip = element("render-state");
     const isStale = session !== undefined && session.ageUs > 500_000;
     let [words, tone] = tool === undefined ? ["no instrument", "idle"] : (STATES[tool.isRendered ? tool.state : 0] ?? STATES[0]!);
     if (isStale) [words, tone] = ["no ticks", "bad"];
     if (tool?.isLimited === true && !isStale) words += ", limited";
+    if (chip.textContent === words) return false;
     chip.textContent = words!;
     chip.dataset["tone"] = tone!;
+    return true;
   }
 
   private showContact(session: Session | undefined, tool: ToolPose | undefined): void {
@@ -171,7 +175,7 @@ export class Panel {
       const row = list.children[at];
       row!.querySelector("input")!.checked = tissue.isShown;
       const cuts = tissue.topologyRevision > 0 ? ` · ${tissue.topologyRevision} cuts` : "";
-      const text = `${tissue.surface.triangles.toLocaleString("en")} △ · r${tissue.geometryRevision}${cuts}`;
+      const text = `${tissue.surface.present.toLocaleString("en")} △ · r${tissue.geometryRevision}${cuts}`;
       row!.querySelector(".detail")!.textContent = text;
     });
   }

@@ -40,10 +40,18 @@ export interface StageEvents {
   onLook(): void;
 }
 
+const AXES: Triple[] = [
+  [1, 0, 0],
+  [0, 1, 0],
+  [0, 0, 1],
+];
 const LAMPS: [string, number, Triple][] = [
   ["#fff3e6", 2.2, [-0.7, 1, 0.9]],
   ["#d5e6ff", 0.8, [1, -0.3, 0.6]],
 ];
+
+/** Distance of a fitted camera, in those at which the sphere about all tissues touches the edge of the view. */
+const FIT_MARGIN = 1.04;
 
 export class Stage {
   readonly camera = new PerspectiveCamera(32, 1, 0.001, 100);
@@ -66,6 +74,10 @@ export class Stage {
   });
   private fitted = "";
   private size = 0.2;
+  /** Radius of the sphere about all tissues, metres. */
+  private radius = 0.1;
+  /** The camera is where the last fit put it. */
+  private isFit = false;
   private isDue = false;
   private drag: { tool: number; plane: Plane; offset: Vector3 } | null = null;
 
@@ -83,7 +95,10 @@ export class Stage {
       this.camera.add(lamp, lamp.target);
     }
     this.scene.add(this.camera, new HemisphereLight("#f4f7ff", "#7a625c", 0.95));
-    this.scene.add(this.forces, this.contacts, this.normals);
+    // A group of their own: a ghost, which is a group too, would tint what is drawn before it.
+    const marks = new Group().add(this.forces, this.contacts, this.normals);
+    marks.renderOrder = 10;
+    this.scene.add(marks);
     this.controls = this.newControls();
     canvas.addEventListener("pointerdown", (event) => this.pointerDown(event), { capture: true });
     canvas.addEventListener("pointermove", (event) => this.pointerMove(event));
@@ -121,12 +136,14 @@ export class Stage {
 
   /** Orbits the camera about its target, to the left and up, radians. */
   orbit(left: number, up: number): void {
+    this.isFit = false;
     this.controls.rotateLeft(left);
     this.controls.rotateUp(up);
   }
 
   /** Multiplies the distance from the camera to its target by `factor`. */
   zoom(factor: number): void {
+    this.isFit = false;
     this.controls.dollyIn(factor);
   }
 
@@ -143,6 +160,12 @@ export class Stage {
     this.camera.updateMatrixWorld();
     const at = new Vector3(...position).project(this.camera);
     return [(0.5 + 0.5 * at.x) * this.canvas.clientWidth, (0.5 - 0.5 * at.y) * this.canvas.clientHeight];
+  }
+
+  /** Returns the directions of the scene's axes on the screen: to the right, up, and towards the viewer. */
+  axes(): Triple[] {
+    const toScreen = this.camera.quaternion.clone().invert();
+    return AXES.map((axis) => new Vector3(...axis).applyQuaternion(toScreen).toArray());
   }
 
   /** Width of a pixel at the camera's target, metres. */
@@ -174,6 +197,7 @@ export class Stage {
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
+    if (this.isFit) this.fitDistance();
     this.drawNow();
   }
 
@@ -248,8 +272,10 @@ export class Stage {
       max.max(high);
     }
     const centre = min.clone().add(max).multiplyScalar(0.5);
+    const radii = [...model.tissues.values()].map((tissue) => tissue.surface.radiusAbout(centre));
     const extent = max.sub(min);
     this.size = Math.max(extent.x, extent.y, extent.z, 1e-3);
+    this.radius = Math.max(...radii, 0.5e-3);
     // Organs lie flat: the shortest extent is up, the longest goes across.
     const sides = [extent.x, extent.y, extent.z];
     const axis = (at: number) => new Vector3().setComponent(at, 1);
@@ -264,17 +290,32 @@ export class Stage {
     // OrbitControls keep the up direction that they were created with.
     this.controls.dispose();
     this.controls = this.newControls();
-    this.camera.position.copy(centre).addScaledVector(from, (2.35 * this.size) / Math.min(1.4, this.camera.aspect));
-    this.controls.target.copy(centre).addScaledVector(up, 0.06 * this.size);
+    this.controls.target.copy(centre);
+    this.camera.position.copy(centre).add(from);
     this.controls.minDistance = 0.15 * this.size;
     this.controls.maxDistance = 20 * this.size;
     this.springMaterial.dashSize = 0.012 * this.size;
     this.springMaterial.gapSize = 0.008 * this.size;
+    this.isFit = true;
+    this.fitDistance();
+  }
+
+  /** Moves the camera along its direction to where the sphere about all tissues fills the narrower side of the view. */
+  private fitDistance(): void {
+    const halfHeight = Math.tan((0.5 * this.camera.fov * Math.PI) / 180);
+    const narrower = Math.atan(halfHeight * Math.min(1, this.camera.aspect));
+    const { target } = this.controls;
+    const from = this.camera.position.clone().sub(target).normalize();
+    this.camera.position.copy(target).addScaledVector(from, (FIT_MARGIN * this.radius) / Math.sin(narrower));
     this.controls.update();
   }
 
   private newControls(): OrbitControls {
     const controls = new OrbitControls(this.camera, this.canvas);
+    // They leave a cursor behind that hides the one of the style sheet.
+    this.canvas.style.cursor = "";
+    // The user looks from elsewhere: a new size of the window no longer moves the camera.
+    controls.addEventListener("start", () => (this.isFit = false));
     controls.addEventListener("change", () => {
       this.draw();
       this.events.onLook();

@@ -8,7 +8,9 @@ import type { SurfaceChange } from "./frames";
 export class Surface {
   readonly geometry = new BufferGeometry();
   vertices = 0;
+  /** Triangle ids, with those that a cut removed, and triangles that are there. */
   triangles = 0;
+  present = 0;
   /** Maximum distance of a vertex from its first position, metres. */
   displacement = 0;
 
@@ -19,6 +21,7 @@ export class Surface {
   private history = new Float32Array(0);
   private corners = new Uint32Array(0);
   private isChanged = false;
+  private isCut = false;
 
   constructor(private readonly isRigid: boolean) {}
 
@@ -34,6 +37,7 @@ export class Surface {
       for (let i = 0; i < n; i++) this.move(change.firstVertex + i, positions, 3 * i, seconds);
     }
     if (corners !== null) this.corners.set(corners, 3 * change.firstTriangle);
+    this.isCut ||= corners !== null || removed !== null;
     // A graphics card does not draw a triangle with three equal corners.
     for (const triangle of removed ?? []) this.corners.fill(0, 3 * triangle, 3 * triangle + 3);
     this.isChanged = true;
@@ -52,6 +56,7 @@ export class Surface {
     if (!this.isChanged) return;
     this.isChanged = false;
     this.computeNormals();
+    if (this.isCut) this.count();
     if (!this.isRigid) {
       let displacement = 0;
       for (let i = 0; i < 2 * this.vertices; i += 2) {
@@ -91,6 +96,16 @@ export class Surface {
     }
     if (this.vertices === 0) return [new Vector3(), new Vector3()];
     return [new Vector3(x0, y0, z0), new Vector3(x1, y1, z1)];
+  }
+
+  /** Distance of the farthest vertex from a point, metres. */
+  radiusAbout({ x, y, z }: Vector3): number {
+    const p = this.positions;
+    let squared = 0;
+    for (let i = 0; i < 3 * this.vertices; i += 3) {
+      squared = Math.max(squared, (p[i]! - x) ** 2 + (p[i + 1]! - y) ** 2 + (p[i + 2]! - z) ** 2 || 0);
+    }
+    return Math.sqrt(squared);
   }
 
   dispose(): void {
@@ -154,6 +169,13 @@ export class Surface {
     const attribute = new BufferAttribute(array, size);
     if (!this.isRigid) attribute.setUsage(DynamicDrawUsage);
     this.geometry.setAttribute(name, attribute);
+  }
+
+  private count(): void {
+    this.isCut = false;
+    this.present = 0;
+    const { corners } = this;
+    for (let i = 0; i < 3 * this.triangles; i += 3) if (corners[i] !== corners[i + 1]) this.present++;
   }
 
   /** Computes vertex normals weighted by area. */

@@ -87,7 +87,7 @@ test("all of it is reached by keyboard and read by axe without serious findings"
   await until("two instruments can be chosen from", () => page.$eval("#session-field", (field) => !field.hidden));
   await until("the device can be moved", () => page.$eval("#device-section", (section) => !section.hidden));
   await assertAccessible(page);
-  const ids = ["scene", "pause", "fit", "picture", "theme", "canvas", "session", "colour", "tissue"];
+  const ids = ["scene", "pause", "fit", "picture", "show-help", "theme", "canvas", "session", "colour", "tissue"];
   const moves = ["left", "up", "down", "right", "in", "out", "release"];
   const all = await reached(page);
   assert.deepEqual([...ids, ...moves].filter((id) => !all.has(id)), [], "what Tab does not reach");
@@ -139,6 +139,97 @@ test("the camera is moved by pointer and by key", async () => {
   await moves("dragged", drag, isOtherwise);
   await moves("scrolled", () => page.mouse.wheel({ deltaY: -300 }), isLarger);
   await moves("fitted", () => page.click("#fit"), (_, now) => distance(now[0], first[0]) < 0.1);
+});
+
+test("all of a scene is in view at any size of the window, with its axes, its name and the triangles that are there", async () => {
+  const server = await serve();
+  await server.call("CreateScene", { scene_id: SCENE });
+  const mesh = ball(0.1, 12);
+  const tissue_id = await server.addTissue(SCENE, "ball", mesh);
+  const page = await view(server.page, WIDE);
+  await revisions(page, 0, 0);
+  await canvas(page);
+  const poles = [0, 1, 2].flatMap((k) => [-0.1, 0.1].map((x) => [0, 0, 0].with(k, x)));
+  const spans = async () => {
+    const { width, height } = await page.$eval("#canvas", (c) => ({ width: c.clientWidth, height: c.clientHeight }));
+    const at = await Promise.all(poles.map((pole) => project(page, pole)));
+    const isInside = at.every(([x, y]) => x >= 0 && x <= width && y >= 0 && y <= height);
+    const reach = Math.max(...at.map(([x, y]) => distance([x, y], [width / 2, height / 2])));
+    return { isInside, share: (2 * reach) / Math.min(width, height), reach };
+  };
+  for (const [width, height] of [[390, 844], [760, 480], [1920, 1080], [1280, 800]]) {
+    await page.setViewport({ width, height });
+    await until(`it fills ${width} x ${height}`, async () => {
+      const { isInside, share } = await spans();
+      return isInside && share > 0.7;
+    });
+  }
+  // A camera that the user has moved stays where it is.
+  await page.focus("#canvas");
+  const settled = () =>
+    until("the window's size was taken in", async () => {
+      const before = (await spans()).reach;
+      await frames(page, 10);
+      const { reach } = await spans();
+      return Math.abs(reach - before) < 0.1 && reach;
+    });
+  const fitted = await settled();
+  await page.keyboard.press("+");
+  const nearer = await settled();
+  assert.ok(nearer > 1.05 * fitted);
+  await page.setViewport({ width: 1600, height: 800 });
+  assert.ok(Math.abs((await settled()) - nearer) < 0.5, "no fit after a look from nearer");
+
+  const lines = await page.$$eval("#axes g", (axes) =>
+    axes.map((g) => [g.querySelector("text").textContent, ...["x2", "y2"].map((end) => Number(g.querySelector("line").getAttribute(end)))]),
+  );
+  assert.deepEqual(lines.map(([name]) => name).sort(), ["x", "y", "z"]);
+  const origin = await project(page, [0, 0, 0]);
+  for (const [name, x, y] of lines) {
+    const end = await project(page, [0, 0, 0].with("xyz".indexOf(name), 1e-3));
+    const [alongX, alongY] = [end[0] - origin[0], end[1] - origin[1]];
+    const cosine = (alongX * x + alongY * y) / Math.hypot(alongX, alongY) / Math.hypot(x, y);
+    assert.ok(cosine > 0.98, `${name}: cosine ${cosine}`);
+  }
+  assert.equal(await page.title(), "theatre · Palpate");
+  assert.equal(await page.$eval("#scene", (choice) => choice.selectedOptions[0].text), "First scene: theatre");
+
+  await server.call("EditTopology", { scene_id: SCENE, tissue_id, removed_triangles: [0, 1, 2] });
+  const left = (mesh.triangles.length / 3 - 3).toLocaleString("en");
+  await until("removed triangles are not counted", async () => (await text(page, "#tissues .detail")).startsWith(`${left} △`));
+
+  await page.keyboard.press("?");
+  await until("the keys are shown", () => page.$eval("#help", (help) => help.open));
+  await assertAccessible(page);
+  await page.keyboard.press("Escape");
+  await until("and hidden", () => page.$eval("#help", (help) => !help.open));
+});
+
+test("a device invites to be dragged until it was, and the pointer over it says so", async () => {
+  const server = await serve();
+  await server.call("CreateScene", { scene_id: SCENE });
+  await server.addTissue(SCENE, "sheet", sheet(0.2, 24));
+  const tool_id = await server.addTool(SCENE, "ball", ball(0.01, 12));
+  ending(new Loop(server, SCENE, tool_id, { at: [0.02, 0.02, 0.03], isRendered: true }));
+  const page = await view(server.page, WIDE);
+  await until("it is said", () => page.$eval("#invitation", (invitation) => !invitation.hidden));
+  const [x, y] = await until("the device is seen", async () => {
+    const at = await seen(page, "devicePosition");
+    return at && (await project(page, at));
+  });
+  const { left, top } = await page.$eval("#canvas", (c) => c.getBoundingClientRect().toJSON());
+  const cursor = () => page.$eval("#canvas", (c) => getComputedStyle(c).cursor);
+  await until("beside it", async () => {
+    const [said] = await page.$$eval("#invitation", ([i]) => [i.getBoundingClientRect().toJSON()]);
+    return distance([said.left, said.top], [left + x, top + y]) < 2;
+  });
+  await page.mouse.move(left + 4, top + 4);
+  assert.equal(await cursor(), "grab");
+  await page.mouse.move(left + x, top + y);
+  await until("the pointer is over the device", async () => (await cursor()) === "pointer");
+  await page.focus("#canvas");
+  await page.keyboard.press("ArrowUp");
+  await until("it was moved", () => page.$eval("#invitation", (invitation) => invitation.hidden));
 });
 
 test("a scene is chosen, the stream paused, a tissue hidden, a picture saved, the theme changed", async () => {
