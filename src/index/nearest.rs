@@ -31,9 +31,11 @@ pub struct NearestTriangle {
 /// Maximum depth of runs: those of the tallest list and of the largest table.
 const DEPTH: usize = LEVELS + TABLE_LEVELS;
 
-/// Runs, leaves and triangles visited between two readings of the clock: few searches visit many more, but where many
-/// triangles are equally near, as about one vertex.
-const STEPS_A_READING: u32 = 32;
+/// Runs and leaves visited between two checks of the time.
+const STEPS_A_QUESTION: u32 = 16;
+/// Visits after which each check reads the clock. Few searches come that far: about a vertex of very many triangles, of
+/// which a leaf's take 1 us to test.
+const STEPS_OF_MOST: u32 = 128;
 
 /// The state of one query.
 struct ListSearch<'a> {
@@ -48,8 +50,6 @@ struct ListSearch<'a> {
     limit_above: f32,
     best: Option<NearestTriangle>,
     time: &'a TimeLeft<'a>,
-    /// Steps since the clock was read.
-    steps: u32,
 }
 
 /// A run of the search's stack, with its links that are still to be visited.
@@ -121,7 +121,7 @@ impl SkipList {
         let bounds = Aabb::around([to]);
         let limit = max_distance * max_distance;
         let (slack, limit_above) = (self.slack(&bounds), above(limit));
-        ListSearch { list: self, to, slack, bounds, limit, limit_above, best: None, time, steps: 0 }
+        ListSearch { list: self, to, slack, bounds, limit, limit_above, best: None, time }
     }
 
     /// Upper bound of the excess of an `f32` distance along one axis between the two boxes, metres.
@@ -186,15 +186,14 @@ impl ListSearch<'_> {
     fn descend_by(&mut self, mut tangents: Option<&mut Tangents>) {
         let list = self.list;
         let mut open = [self.open(list.root); DEPTH];
-        let mut depth = 0;
+        let (mut depth, mut steps) = (0, 0u32);
         loop {
             note_step();
-            self.steps += 1;
-            if self.steps >= STEPS_A_READING {
-                self.steps = 0;
-                if self.time.is_over_now() {
-                    return;
-                }
+            steps += 1;
+            if steps.is_multiple_of(STEPS_A_QUESTION)
+                && (self.time.is_over() || steps > STEPS_OF_MOST && self.time.is_over_now())
+            {
+                return;
             }
             let OpenRun { near, run } = &mut open[depth];
             let run = &list.runs[*run as usize];
@@ -288,7 +287,6 @@ impl ListSearch<'_> {
         let t = self.list.leaf(n).triangles[lane];
         // The hint was tested first, and its leaf is met again on the way down.
         if !self.is_best(t) {
-            self.steps += 1;
             let closest = self.closest(n, lane);
             self.take_nearer(t, closest);
         }

@@ -304,10 +304,12 @@ impl NearSearch {
 
     fn keep(&mut self, pair: &PairInLink, weights: (DVec3, DVec3), is_flat: bool, margin: f64) {
         let key = pair.features(weights);
-        if !self.tried.note(&key, is_flat) {
+        if self.tried.settle(&key, is_flat, pair.ids) {
             return;
         }
-        if let Some(contact) = pair.contact(key, weights, is_flat).filter(|c| c.gap_m <= margin) {
+        let found = pair.contact(key, weights, is_flat).filter(|c| c.gap_m <= margin);
+        self.tried.note(&key, is_flat, pair.ids, found.is_some());
+        if let Some(contact) = found {
             self.contacts.add(contact);
         }
     }
