@@ -7,7 +7,7 @@ use crate::geometry::TriangleId;
 const SLOTS: usize = 256;
 
 /// Triangles of the tissue and of the link.
-type TrianglePair = (TriangleId, TriangleId);
+type PairIds = (TriangleId, TriangleId);
 
 /// Features whose normal cones this search has tested, with the outcome.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ struct Tried {
     /// A flat pair led to the features: such pairs have wider cones.
     is_flat: bool,
     /// The least pair that has the contact, which is the one that is kept; `None` if there is no contact.
-    found_at: Option<TrianglePair>,
+    found_at: Option<PairIds>,
 }
 
 impl TriedFeatures {
@@ -35,7 +35,7 @@ impl TriedFeatures {
     }
 
     /// Returns true if the features of a pair, tried once more, would change nothing.
-    pub(super) fn settle(&self, key: &ContactKey, is_flat: bool, pair: TrianglePair) -> bool {
+    pub(super) fn settle(&self, key: &ContactKey, is_flat: bool, pair: PairIds) -> bool {
         let tried = self.slots[place(key)].filter(|t| t.key == *key && t.is_flat == is_flat);
         tried.is_some_and(|t| t.found_at.is_none_or(|least| least <= pair))
     }
@@ -45,7 +45,7 @@ impl TriedFeatures {
         &mut self,
         key: &ContactKey,
         is_flat: bool,
-        pair: TrianglePair,
+        pair: PairIds,
         is_contact: bool,
     ) {
         let found_at = is_contact.then_some(pair);
