@@ -304,7 +304,7 @@ impl NearSearch {
 
     fn keep(&mut self, pair: &PairInLink, weights: (DVec3, DVec3), is_flat: bool, margin: f64) {
         let key = pair.features(weights);
-        if self.tried.settle(&key, is_flat, pair.ids) {
+        if self.tried.is_settled(&key, is_flat, pair.ids) {
             return;
         }
         let found = pair.contact(key, weights, is_flat).filter(|c| c.gap_m <= margin);

@@ -35,7 +35,7 @@ impl TriedFeatures {
     }
 
     /// Returns true if the features of a pair, tried once more, would change nothing.
-    pub(super) fn settle(&self, key: &ContactKey, is_flat: bool, pair: PairIds) -> bool {
+    pub(super) fn is_settled(&self, key: &ContactKey, is_flat: bool, pair: PairIds) -> bool {
         let tried = self.slots[place(key)].filter(|t| t.key == *key && t.is_flat == is_flat);
         tried.is_some_and(|t| t.found_at.is_none_or(|least| least <= pair))
     }
