@@ -381,6 +381,43 @@ def test_the_first_of_several_that_answers_is_asked(theatre: Theatre) -> None:
         palpate.connect(theatre.text)
 
 
+class Starting(grpc.GenericRpcHandler):
+    """Refuses its first calls, as a server that reads its scenes or renews its lease; lists no scene later."""
+
+    def __init__(self, refuses: int) -> None:
+        self.refuses = refuses
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
+            self.refuses -= 1
+            if self.refuses >= 0:
+                # Palpate's own refusals have details.
+                context.set_trailing_metadata((("grpc-status-details-bin", b""),))
+                context.abort(grpc.StatusCode.UNAVAILABLE, "its lease is over")
+            return b""
+
+        return grpc.unary_unary_rpc_method_handler(answer)
+
+
+def test_a_server_that_does_not_serve_yet_is_asked_again() -> None:
+    starting = Starting(refuses=5)
+    front = grpc.server(ThreadPoolExecutor(2), handlers=[starting])
+    port = front.add_insecure_port("127.0.0.1:0")
+    front.start()
+    try:
+        # Nobody listens at the second address.
+        for addresses in (f"127.0.0.1:{port}", f"127.0.0.1:{port}, 127.0.0.1:1"):
+            starting.refuses = 5
+            with palpate.connect(addresses) as server:
+                assert server.scenes() == [] and starting.refuses < 0
+        starting.refuses = 1_000_000
+        with pytest.raises(palpate.Unavailable, match="its lease is over") as late:
+            palpate.connect(f"127.0.0.1:{port}", timeout_s=0.5)
+        assert late.value.is_told
+    finally:
+        front.stop(None)
+
+
 def test_servers_that_name_each_other_are_not_followed_for_ever() -> None:
     owners = Owners(ServerAddress("127.0.0.1:1", None, None, None, None))
     route = Route(owners, "shared", may_repeat=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +13,7 @@ from . import answers
 from .connection import Connection, PathLike, ServerAddress
 from .contract import CALLS
 from .errors import PalpateError, Unavailable
-from .owners import Owners, Route
+from .owners import PAUSE_S, Owners, Route
 from .scene import Scene
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def connect(
             `https`, the connection has TLS.
         certificate, certificate_key: PEM files presented to a server that asks for a client
             certificate.
-        timeout_s: timeout for each of the addresses.
+        timeout_s: timeout for each of the addresses, and how long a server is asked again that
+            answers that it does not serve yet: it starts, or renews its lease.
 
     Raises:
         Unavailable: no server answers there, or the certificates do not fit.
@@ -62,25 +64,39 @@ def connect(
     """
     servers = ServerAddress(address, key, ca, certificate, certificate_key)
     owners = Owners(servers)
-    nobody: Unavailable | None = None
-    request = CALLS["ListScenes"].request().SerializeToString()
     try:
-        for home in owners.homes():
-            try:
-                home.ask("ListScenes", request, timeout_s)
-            except Unavailable as error:
-                nobody = error
-            else:
-                owners.stay(home)
-                return Server(address, owners)
-        assert nobody is not None
+        _find(owners, timeout_s)
+    except Unavailable as nobody:
+        owners.close()
         # A server with TLS resets a connection without TLS, but is not the only cause of this.
         if not servers.has_tls and re.search("Socket closed|Connection reset", str(nobody)):
-            nobody = Unavailable(f"{nobody} (if it has TLS, give https:// or ca=...)", nobody.is_told)
-        raise nobody
+            hint = "if it has TLS, give https:// or ca=..."
+            raise Unavailable(f"{nobody} ({hint})", nobody.is_told) from None
+        raise
     except BaseException:
         owners.close()
         raise
+    return Server(address, owners)
+
+
+def _find(owners: Owners, timeout_s: float) -> None:
+    """Finds the first of the given servers that serves, and stays with it."""
+    request = CALLS["ListScenes"].request().SerializeToString()
+    until = time.monotonic() + timeout_s
+    while True:
+        failures = []
+        for home in owners.homes():
+            try:
+                home.ask("ListScenes", request, timeout_s)
+            except Unavailable as failure:
+                failures.append(failure)
+            else:
+                owners.stay(home)
+                return
+        # A server that says itself that it does not serve yet reads its scenes, or renews its lease.
+        if not any(failure.is_told for failure in failures) or time.monotonic() > until:
+            raise failures[-1]
+        time.sleep(PAUSE_S)
 
 
 class Server:
