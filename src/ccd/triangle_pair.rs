@@ -344,6 +344,26 @@ mod tests {
         assert!(alone > 5_000, "it is easy: {alone} steps");
     }
 
+    /// Two triangles that shrink to one point: all polynomials have a multiple root there, to which hulls alone
+    /// converge in some twenty intervals a test.
+    #[test]
+    fn features_that_come_together_in_one_point_take_few_steps() {
+        let mut random = Random::new(12);
+        for round in 0..200 {
+            let [s, t] = [(); 2].map(|()| [(); 3].map(|()| random.unit_vector()));
+            let [a, b] =
+                [s, t].map(|t0| MovingTriangle { t0, t1: [DVec3::X; 3], owned: Owned::ALL });
+            let (mut budget, mut tests, mut met) = (StepBudget::new(), 0, 0);
+            each_feature_pair(&a, &b, Shared::NONE, 0.0, |_, moving| {
+                tests += 1;
+                let toi = judge(moving, 0.0, &mut budget).toi();
+                met += usize::from(toi.is_some());
+            });
+            assert_eq!(met, tests, "round {round}: all meet in the end");
+            assert!(budget.taken <= 6 * tests as u32, "round {round}: {} steps", budget.taken);
+        }
+    }
+
     /// At every instant they are farther apart than the thickness, whatever the direction; along their closest points,
     /// few such pairs go undetected.
     #[test]
