@@ -13,11 +13,11 @@ use super::{
 use crate::proto::{
     AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
     AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
-    EditTopologyRequest, EditTopologyResponse, FieldBuild, GetSceneRequest, LinkHeader, MeshHeader,
-    MoveSceneRequest, MoveSceneResponse, Pose, Probe, QueryDistancesRequest,
-    QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TissueOptions,
-    TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request,
-    add_tool_request, track_request,
+    EditTopologyRequest, EditTopologyResponse, ExportTissueRequest, FieldBuild, GetSceneRequest,
+    LinkHeader, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose, Probe,
+    QueryDistancesRequest, QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene,
+    TissueOptions, TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse,
+    add_tissue_request, add_tool_request, export_tissue_response, track_request,
 };
 
 /// A client of a server, and of the servers that it names as owners of scenes, with one connection to each, opened when
@@ -36,7 +36,7 @@ const LOSSES_MAX: u32 = 4;
 /// Interval between two queries for the progress of a field.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 /// Calls that change nothing.
-const LOOKS: [&str; 2] = ["GetScene", "QueryDistances"];
+const LOOKS: [&str; 3] = ["ExportTissue", "GetScene", "QueryDistances"];
 
 /// Makes a call for a scene, and repeats it at the owner that a server names.
 macro_rules! of_scene {
@@ -75,6 +75,21 @@ pub struct LinkUpload {
     pub rest_pose: Option<Pose>,
     /// Fills each hole in a box with a diagonal of no more than this, metres; 0: none.
     pub fill_holes_m: f64,
+}
+
+/// A tissue's surface at one revision, as the server stores it: triangles may be turned.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExportedTissue {
+    /// Geometry revision of the surface.
+    pub geometry_revision: u64,
+    /// Topology revision of the surface.
+    pub topology_revision: u64,
+    /// x, y, z of each vertex, metres, scene frame.
+    pub positions_m: Vec<f32>,
+    /// Ids of the triangles, ascending.
+    pub triangle_ids: Vec<u32>,
+    /// Three vertices of each triangle.
+    pub triangles: Vec<u32>,
 }
 
 impl Client {
@@ -345,6 +360,36 @@ impl Client {
     ) -> Result<QueryDistancesResponse, ClientError> {
         let scene = request.scene_id.as_str();
         of_scene!(self, scene, "QueryDistances", at => at.haptics.query_distances(request.clone()))
+    }
+
+    /// Returns the surface of a tissue. Barycentric weights of answers belong to its triangles.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses the call or is gone.
+    pub async fn export_tissue(
+        &mut self,
+        scene_id: &str,
+        tissue_id: u32,
+    ) -> Result<ExportedTissue, ClientError> {
+        let request = ExportTissueRequest { scene_id: scene_id.to_owned(), tissue_id };
+        let mut messages = of_scene!(self, scene_id, "ExportTissue", at => at.scenes.export_tissue(request.clone()))?;
+        let mut surface = ExportedTissue::default();
+        let failed = |status| ClientError::of(&self.server, "ExportTissue", &status);
+        while let Some(sent) = messages.message().await.map_err(failed)? {
+            match sent.message {
+                Some(export_tissue_response::Message::Header(header)) => {
+                    surface.geometry_revision = header.geometry_revision;
+                    surface.topology_revision = header.topology_revision;
+                }
+                Some(export_tissue_response::Message::Chunk(chunk)) => {
+                    surface.positions_m.extend(chunk.positions_m);
+                    surface.triangle_ids.extend(chunk.triangle_ids);
+                    surface.triangles.extend(chunk.triangles);
+                }
+                None => {}
+            }
+        }
+        Ok(surface)
     }
 
     /// Opens a haptic loop at this server alone; at most `waiting_max` ticks wait for the transport.

@@ -50,8 +50,8 @@ pub const DISTANCE_MAX_M: f64 = 10.0;
 /// Maximum length of a tissue's, tool's, link's or probe's name, characters.
 pub const NAME_CHARS_MAX: usize = 64;
 
-/// Bytes of a contact on the wire: ten `f32` of points and weights, three of the normal, and varints of ids.
-const CONTACT_BYTES_MAX: usize = 13 * 4 + 4 * 5;
+/// Bytes of a contact on the wire: thirteen `f32` of points and weights, three of the normal, and varints of ids.
+const CONTACT_BYTES_MAX: usize = 16 * 4 + 4 * 5;
 /// Bytes of a pair on the wire: two points and their weights twice, and varints of ids.
 const PAIR_BYTES_MAX: usize = 18 * 4 + 3 * 5 + 1;
 /// Bytes of a contact of two features on the wire: eight of time, fifteen `f32`, eight ids and the kind.

@@ -41,6 +41,23 @@
 // A region that tools stay out of: it holds them back like tissue, and bears no load.
 #define PALPATE_FORBIDDEN_REGION 2
 
+// The contact was not in the last answer.
+#define PALPATE_CONTACT_BEGAN 1
+
+// The tissue is a forbidden region.
+#define PALPATE_CONTACT_FORBIDDEN 2
+
+// The link is wholly inside the tissue and touches no triangle: the contact is its deepest vertex, and the triangle
+// nearest to that.
+#define PALPATE_CONTACT_WHOLLY_INSIDE 4
+
+// No tissue is within 0.05 m: `signed_distance_m` is a lower bound.
+#define PALPATE_DISTANCE_BEYOND 1
+
+// The tick's time ended before all of the link was searched: contacts may be missing, and the distance is that of the
+// closest points that were found. `lower_bound_m` holds all the same.
+#define PALPATE_DISTANCE_CUT_SHORT 2
+
 // Result of a call.
 typedef enum palpate_code {
   // Success.
@@ -213,6 +230,24 @@ typedef struct palpate_cut_made {
   uint32_t first_triangle;
 } palpate_cut_made;
 
+// The point of a tissue that is nearest to a queried point. Weights as in `palpate_surface_contact`.
+typedef struct palpate_surface_point {
+  // Nearest tissue; 0: there is no tissue, and all else is zero but the infinite distance.
+  uint32_t tissue_id;
+  // Triangle of the tissue.
+  uint32_t triangle;
+  // Weights of `position_m` on the triangle.
+  struct palpate_vec3 barycentric;
+  // The nearest point, scene frame.
+  struct palpate_vec3 position_m;
+  // Unit normal outwards, scene frame.
+  struct palpate_vec3 normal;
+  // Distance; negative: the queried point is inside.
+  double signed_distance_m;
+  // Certainty of the sign, from 0 (a guess) to 1 (certain).
+  double sign_certainty;
+} palpate_surface_point;
+
 // Rendering options of a session's tool. `palpate_session_defaults` fills them in; 0 also selects the default.
 typedef struct palpate_session_options {
   // `sizeof` of this struct.
@@ -246,6 +281,13 @@ typedef struct palpate_session_options {
   // Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
   // none.
   double force_shading_rad;
+  // Distance within which tissue triangles are contacts of `palpate_surface_contacts`, metres, at most 0.05. 0: the
+  // smaller of 0.001 and a quarter of the diagonal of the tool's largest link.
+  double contact_margin_m;
+  // Maximum of such contacts for each link, deepest first, at most 1,024. 0: 64.
+  uint32_t max_contacts;
+  // Not 0: contacts between one pose and the next are not searched for.
+  uint32_t omit_sweep;
 } palpate_session_options;
 
 // Force and torque to send to the hand, scene frame, at the hold point.
@@ -287,6 +329,77 @@ typedef struct palpate_contact {
   // Force on the tool, newtons.
   struct palpate_vec3 force_n;
 } palpate_contact;
+
+// A tissue triangle that is inside a link, or nearer to it than the session's contact margin. Weights belong to a
+// triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
+// turned to face outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
+typedef struct palpate_surface_contact {
+  // Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. Other ids
+  // than those of `palpate_contacts`.
+  uint64_t contact_id;
+  // Geometry revision of the tissue that the contact was computed from.
+  uint64_t geometry_revision;
+  // Tissue in contact.
+  uint32_t tissue_id;
+  // Triangle of the tissue. Ids of cut triangles are not used again.
+  uint32_t triangle;
+  // Link in contact, counted from 0 in the tool.
+  uint32_t link;
+  // Triangle of the link.
+  uint32_t link_triangle;
+  // Weights of `on_tissue_m` on the tissue's triangle.
+  struct palpate_vec3 barycentric;
+  // Weights of `on_tool_m` on the link's triangle; zeros from an older server.
+  struct palpate_vec3 link_barycentric;
+  // Point on the tissue, scene frame.
+  struct palpate_vec3 on_tissue_m;
+  // Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`.
+  struct palpate_vec3 on_tool_m;
+  // Unit, from tissue to tool, scene frame.
+  struct palpate_vec3 normal;
+  // Distance of the two points; negative: the depth of the one that is inside.
+  double signed_distance_m;
+  // When the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
+  // later than the true time. Negative: the sweep did not meet it now.
+  double toi;
+  // Any of `PALPATE_CONTACT_BEGAN`, `PALPATE_CONTACT_FORBIDDEN` and `PALPATE_CONTACT_WHOLLY_INSIDE`, combined.
+  uint32_t flags;
+} palpate_surface_contact;
+
+// Distance of a link from the nearest tissue. Weights as in `palpate_surface_contact`.
+typedef struct palpate_link_distance {
+  // The link, counted from 0 in the tool.
+  uint32_t link;
+  // Number of the link's contacts, including those beyond `max_contacts`.
+  uint32_t n_contacts;
+  // Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as all fields from here to `normal`.
+  uint32_t tissue_id;
+  // Triangle of the tissue.
+  uint32_t triangle;
+  // Triangle of the link.
+  uint32_t link_triangle;
+  // Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
+  uint32_t flags;
+  // Weights of `on_tissue_m` on the tissue's triangle.
+  struct palpate_vec3 barycentric;
+  // Weights of `on_tool_m` on the link's triangle.
+  struct palpate_vec3 link_barycentric;
+  // The closest point of the tissue, or one end of the deepest penetration, scene frame.
+  struct palpate_vec3 on_tissue_m;
+  // The closest point of the link, or the other end, scene frame.
+  struct palpate_vec3 on_tool_m;
+  // Unit, from tissue to tool, scene frame.
+  struct palpate_vec3 normal;
+  // Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND` no tissue is
+  // nearer than this.
+  double signed_distance_m;
+  // No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
+  double lower_bound_m;
+  // Certainty of the sign, from 0 (a guess) to 1 (certain).
+  double sign_certainty;
+  // Upper bound of the depth if it is not certain, a positive number; 0: it is certain, or it was cut short.
+  double depth_max_m;
+} palpate_link_distance;
 
 // Connection state and counters of a session.
 typedef struct palpate_session_status {
@@ -406,6 +519,22 @@ enum palpate_code palpate_cut_tissue(struct palpate_scene *scene,
                                      const struct palpate_cut *cut,
                                      struct palpate_cut_made *made);
 
+// Copies a tissue's surface as it is stored: barycentric weights belong to the vertices of its triangles in this order.
+// `n_vertices` and `n_triangles` are set to their numbers; if a buffer is smaller, returns `PALPATE_TOO_SMALL` and as
+// many as fit. `positions` has space for three numbers for each vertex, `triangle_ids` for one and `triangles` for
+// three numbers for each triangle. Ids ascend, and have gaps where triangles were cut away. `geometry_revision`, that
+// of the surface, may be NULL.
+enum palpate_code palpate_export_tissue(struct palpate_scene *scene,
+                                        uint32_t tissue_id,
+                                        float *positions,
+                                        size_t vertex_capacity,
+                                        size_t *n_vertices,
+                                        uint32_t *triangle_ids,
+                                        uint32_t *triangles,
+                                        size_t triangle_capacity,
+                                        size_t *n_triangles,
+                                        uint64_t *geometry_revision);
+
 // Signed distances of up to 65,536 points to a tissue, or to the nearest one if `tissue_id` is 0. Negative inside,
 // infinite without tissue.
 enum palpate_code palpate_distances(struct palpate_scene *scene,
@@ -413,6 +542,13 @@ enum palpate_code palpate_distances(struct palpate_scene *scene,
                                     const struct palpate_vec3 *points,
                                     double *distances_m,
                                     size_t n_points);
+
+// Finds the point of a tissue that is nearest to each of up to 65,536 points, or of all tissues if `tissue_id` is 0.
+enum palpate_code palpate_nearest(struct palpate_scene *scene,
+                                  uint32_t tissue_id,
+                                  const struct palpate_vec3 *points,
+                                  struct palpate_surface_point *nearest,
+                                  size_t n_points);
 
 // Opens a session: a tool held by a hand.
 enum palpate_code palpate_open_session(struct palpate_scene *scene,
@@ -463,6 +599,23 @@ enum palpate_code palpate_contacts(struct palpate_session *session,
                                    struct palpate_contact *contacts,
                                    size_t capacity,
                                    size_t *n);
+
+// Returns the contacts of the newest answer, load-bearing or not, with triangles, weights and signed distances, at
+// the proxy's pose: link by link, the deepest first. `n` is set to their number; if the buffer is smaller, returns
+// `PALPATE_TOO_SMALL` and as many contacts as fit. `sequence`, that of the answer, may be NULL.
+enum palpate_code palpate_surface_contacts(struct palpate_session *session,
+                                           struct palpate_surface_contact *contacts,
+                                           size_t capacity,
+                                           size_t *n,
+                                           uint64_t *sequence);
+
+// Returns the distance of each link of the tool from the nearest tissue in the newest answer, at the proxy's pose.
+// Buffer, `n` and `sequence` as for `palpate_surface_contacts`.
+enum palpate_code palpate_link_distances(struct palpate_session *session,
+                                         struct palpate_link_distance *links,
+                                         size_t capacity,
+                                         size_t *n,
+                                         uint64_t *sequence);
 
 // Returns the load of the newest answer's contacts on a tissue: a solver adds it to its external forces. `vertices`
 // has space for `capacity` ids and `forces_n` for three numbers each; `n` is set to the number of vertices.

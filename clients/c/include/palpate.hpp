@@ -144,6 +144,16 @@ struct TissueLoad {
     std::vector<float> forces_n;
 };
 
+// A tissue's surface as it is stored.
+struct Surface {
+    std::uint64_t geometry_revision = 0;
+    // x, y, z of each vertex, metres.
+    std::vector<float> positions;
+    std::vector<std::uint32_t> triangle_ids;
+    // Three vertices of each triangle.
+    std::vector<std::uint32_t> triangles;
+};
+
 // A tool in a hand.
 class Session {
 public:
@@ -169,16 +179,22 @@ public:
         return code == PALPATE_OK ? Result<palpate_rendering>(rendering) : Result<palpate_rendering>::failed(code);
     }
     Result<std::vector<palpate_contact>> contacts() const {
-        std::vector<palpate_contact> found(64);
-        for (;;) {
-            std::size_t n = 0;
-            palpate_code code = palpate_contacts(session_.get(), found.data(), found.size(), &n);
-            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) {
-                return Result<std::vector<palpate_contact>>::failed(code);
-            }
-            found.resize(n);
-            if (code == PALPATE_OK) return found;
-        }
+        return all<palpate_contact>([this](palpate_contact* to, std::size_t room, std::size_t* n) {
+            return palpate_contacts(session_.get(), to, room, n);
+        });
+    }
+    // Contacts with triangles, weights and signed distances. A loop that must not allocate calls
+    // palpate_surface_contacts with a buffer of its own.
+    Result<std::vector<palpate_surface_contact>> surface_contacts(std::uint64_t* sequence = nullptr) const {
+        return all<palpate_surface_contact>([&](palpate_surface_contact* to, std::size_t room, std::size_t* n) {
+            return palpate_surface_contacts(session_.get(), to, room, n, sequence);
+        });
+    }
+    // Distance of each link from the nearest tissue.
+    Result<std::vector<palpate_link_distance>> link_distances(std::uint64_t* sequence = nullptr) const {
+        return all<palpate_link_distance>([&](palpate_link_distance* to, std::size_t room, std::size_t* n) {
+            return palpate_link_distances(session_.get(), to, room, n, sequence);
+        });
     }
     Result<TissueLoad> tissue_load(std::uint32_t tissue_id) const {
         TissueLoad load;
@@ -208,6 +224,17 @@ public:
     palpate_session* get() const noexcept { return session_.get(); }
 
 private:
+    template <typename T, typename Ask>
+    static Result<std::vector<T>> all(const Ask& ask) {
+        std::vector<T> found(64);
+        for (;;) {
+            std::size_t n = 0;
+            const palpate_code code = ask(found.data(), found.size(), &n);
+            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<std::vector<T>>::failed(code);
+            found.resize(n);
+            if (code == PALPATE_OK) return found;
+        }
+    }
     struct Close {
         void operator()(palpate_session* session) const noexcept { palpate_close_session(&session); }
     };
@@ -279,11 +306,36 @@ public:
         const palpate_code code = palpate_cut_tissue(get(), tissue_id, &cut, &made);
         return with(code, made);
     }
+    Result<Surface> export_tissue(std::uint32_t tissue_id) const {
+        Surface surface;
+        std::size_t vertices = 0, triangles = 0;
+        for (;;) {
+            surface.positions.resize(3 * vertices);
+            surface.triangle_ids.resize(triangles);
+            surface.triangles.resize(3 * triangles);
+            const palpate_code code = palpate_export_tissue(
+                get(), tissue_id, surface.positions.data(), vertices, &vertices, surface.triangle_ids.data(),
+                surface.triangles.data(), triangles, &triangles, &surface.geometry_revision);
+            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<Surface>::failed(code);
+            if (code == PALPATE_TOO_SMALL) continue;
+            surface.positions.resize(3 * vertices);
+            surface.triangle_ids.resize(triangles);
+            surface.triangles.resize(3 * triangles);
+            return with(code, std::move(surface));
+        }
+    }
     // Signed distances, metres; tissue 0: to the nearest of all tissues.
     Result<std::vector<double>> distances(Span<const palpate_vec3> points, std::uint32_t tissue_id = 0) const {
         std::vector<double> metres(points.size());
         palpate_code code = palpate_distances(get(), tissue_id, points.data(), metres.data(), points.size());
         return with(code, std::move(metres));
+    }
+    // The nearest point of a tissue to each point; tissue 0: of all tissues.
+    Result<std::vector<palpate_surface_point>> nearest(Span<const palpate_vec3> points,
+                                                       std::uint32_t tissue_id = 0) const {
+        std::vector<palpate_surface_point> found(points.size());
+        palpate_code code = palpate_nearest(get(), tissue_id, points.data(), found.data(), points.size());
+        return with(code, std::move(found));
     }
     Result<Session> open_session(palpate_session_options options) {
         palpate_session* session = nullptr;

@@ -4,9 +4,11 @@ pub(crate) mod local;
 pub(crate) mod remote;
 pub(crate) mod snapshot;
 
+use std::sync::Arc;
+
 use glam::DVec3;
 use palpate::{
-    client::{LinkUpload, mesh_source::MeshSource},
+    client::{ExportedTissue, LinkUpload, mesh_source::MeshSource},
     geometry::{Orientation, Pose},
     scene::{
         Limits,
@@ -17,7 +19,9 @@ use palpate::{
 
 use crate::{
     code::Failure,
-    plain::{palpate_cut_made, palpate_session_options, palpate_session_status},
+    plain::{
+        palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
+    },
 };
 use snapshot::Snapshot;
 
@@ -43,9 +47,14 @@ pub(crate) trait Theatre: Send + Sync {
     -> Result<TissueSize, Failure>;
     /// Returns the geometry revision.
     fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure>;
+    fn export_tissue(&self, tissue: u32) -> Result<ExportedTissue, Failure>;
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure>;
-    /// Returns signed distances to one tissue, or to the nearest if `tissue` is `None`.
-    fn distances(&self, tissue: Option<u32>, points: &[DVec3]) -> Result<Vec<f64>, Failure>;
+    /// Returns the nearest point of one tissue, or of all if `tissue` is `None`, to each point.
+    fn nearest(
+        &self,
+        tissue: Option<u32>,
+        points: &[DVec3],
+    ) -> Result<Vec<palpate_surface_point>, Failure>;
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure>;
 }
 
@@ -84,7 +93,7 @@ pub(crate) trait Running: Send + Sync {
     /// Answers a tick in lock-step, and hands its model over before it returns.
     fn tick(&self, pose: &Pose, links: &[Pose], at_ns: u64) -> Result<(), Failure>;
     /// Returns the newest answer.
-    fn newest(&self) -> Option<Snapshot>;
+    fn newest(&self) -> Option<Arc<Snapshot>>;
     fn status(&self) -> palpate_session_status;
     /// Returns the error that ended the session, if any.
     fn check(&self) -> Result<(), Failure>;

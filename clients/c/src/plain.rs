@@ -206,13 +206,20 @@ pub struct palpate_session_options {
     /// Greatest angle between two facets of a tissue that count as one smooth surface to the force, radians, 0 to 1. 0:
     /// none.
     pub force_shading_rad: f64,
+    /// Distance within which tissue triangles are contacts of `palpate_surface_contacts`, metres, at most 0.05. 0: the
+    /// smaller of 0.001 and a quarter of the diagonal of the tool's largest link.
+    pub contact_margin_m: f64,
+    /// Maximum of such contacts for each link, deepest first, at most 1,024. 0: 64.
+    pub max_contacts: u32,
+    /// Not 0: contacts between one pose and the next are not searched for.
+    pub omit_sweep: u32,
 }
 
 growing!(
     palpate_address ends with timeout_s,
     palpate_cut ends with parents,
     palpate_link ends with weld_m,
-    palpate_session_options ends with force_shading_rad,
+    palpate_session_options ends with omit_sweep,
     palpate_tissue_options ends with weld_m,
 );
 
@@ -264,6 +271,115 @@ pub struct palpate_contact {
     pub position_m: palpate_vec3,
     /// Force on the tool, newtons.
     pub force_n: palpate_vec3,
+}
+
+/// A tissue triangle that is inside a link, or nearer to it than the session's contact margin. Weights belong to a
+/// triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
+/// turned to face outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct palpate_surface_contact {
+    /// Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. Other ids
+    /// than those of `palpate_contacts`.
+    pub contact_id: u64,
+    /// Geometry revision of the tissue that the contact was computed from.
+    pub geometry_revision: u64,
+    /// Tissue in contact.
+    pub tissue_id: u32,
+    /// Triangle of the tissue. Ids of cut triangles are not used again.
+    pub triangle: u32,
+    /// Link in contact, counted from 0 in the tool.
+    pub link: u32,
+    /// Triangle of the link.
+    pub link_triangle: u32,
+    /// Weights of `on_tissue_m` on the tissue's triangle.
+    pub barycentric: palpate_vec3,
+    /// Weights of `on_tool_m` on the link's triangle; zeros from an older server.
+    pub link_barycentric: palpate_vec3,
+    /// Point on the tissue, scene frame.
+    pub on_tissue_m: palpate_vec3,
+    /// Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`.
+    pub on_tool_m: palpate_vec3,
+    /// Unit, from tissue to tool, scene frame.
+    pub normal: palpate_vec3,
+    /// Distance of the two points; negative: the depth of the one that is inside.
+    pub signed_distance_m: f64,
+    /// When the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
+    /// later than the true time. Negative: the sweep did not meet it now.
+    pub toi: f64,
+    /// Any of `PALPATE_CONTACT_BEGAN`, `PALPATE_CONTACT_FORBIDDEN` and `PALPATE_CONTACT_WHOLLY_INSIDE`, combined.
+    pub flags: u32,
+}
+
+/// The contact was not in the last answer.
+pub const PALPATE_CONTACT_BEGAN: u32 = 1;
+/// The tissue is a forbidden region.
+pub const PALPATE_CONTACT_FORBIDDEN: u32 = 2;
+/// The link is wholly inside the tissue and touches no triangle: the contact is its deepest vertex, and the triangle
+/// nearest to that.
+pub const PALPATE_CONTACT_WHOLLY_INSIDE: u32 = 4;
+
+/// Distance of a link from the nearest tissue. Weights as in `palpate_surface_contact`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct palpate_link_distance {
+    /// The link, counted from 0 in the tool.
+    pub link: u32,
+    /// Number of the link's contacts, including those beyond `max_contacts`.
+    pub n_contacts: u32,
+    /// Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as all fields from here to `normal`.
+    pub tissue_id: u32,
+    /// Triangle of the tissue.
+    pub triangle: u32,
+    /// Triangle of the link.
+    pub link_triangle: u32,
+    /// Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
+    pub flags: u32,
+    /// Weights of `on_tissue_m` on the tissue's triangle.
+    pub barycentric: palpate_vec3,
+    /// Weights of `on_tool_m` on the link's triangle.
+    pub link_barycentric: palpate_vec3,
+    /// The closest point of the tissue, or one end of the deepest penetration, scene frame.
+    pub on_tissue_m: palpate_vec3,
+    /// The closest point of the link, or the other end, scene frame.
+    pub on_tool_m: palpate_vec3,
+    /// Unit, from tissue to tool, scene frame.
+    pub normal: palpate_vec3,
+    /// Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND` no tissue is
+    /// nearer than this.
+    pub signed_distance_m: f64,
+    /// No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
+    pub lower_bound_m: f64,
+    /// Certainty of the sign, from 0 (a guess) to 1 (certain).
+    pub sign_certainty: f64,
+    /// Upper bound of the depth if it is not certain, a positive number; 0: it is certain, or it was cut short.
+    pub depth_max_m: f64,
+}
+
+/// No tissue is within 0.05 m: `signed_distance_m` is a lower bound.
+pub const PALPATE_DISTANCE_BEYOND: u32 = 1;
+/// The tick's time ended before all of the link was searched: contacts may be missing, and the distance is that of the
+/// closest points that were found. `lower_bound_m` holds all the same.
+pub const PALPATE_DISTANCE_CUT_SHORT: u32 = 2;
+
+/// The point of a tissue that is nearest to a queried point. Weights as in `palpate_surface_contact`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct palpate_surface_point {
+    /// Nearest tissue; 0: there is no tissue, and all else is zero but the infinite distance.
+    pub tissue_id: u32,
+    /// Triangle of the tissue.
+    pub triangle: u32,
+    /// Weights of `position_m` on the triangle.
+    pub barycentric: palpate_vec3,
+    /// The nearest point, scene frame.
+    pub position_m: palpate_vec3,
+    /// Unit normal outwards, scene frame.
+    pub normal: palpate_vec3,
+    /// Distance; negative: the queried point is inside.
+    pub signed_distance_m: f64,
+    /// Certainty of the sign, from 0 (a guess) to 1 (certain).
+    pub sign_certainty: f64,
 }
 
 /// Connection state and counters of a session.

@@ -21,10 +21,11 @@ use crate::{
     mesh::{length, opened, points, raw, threes},
     plain::{
         PALPATE_AS_WOUND, PALPATE_FORBIDDEN_REGION, palpate_cut, palpate_cut_made, palpate_link,
-        palpate_mesh, palpate_session_options, palpate_tissue_options, palpate_vec3,
+        palpate_mesh, palpate_session_options, palpate_surface_point, palpate_tissue_options,
+        palpate_vec3,
     },
     server::close,
-    session::palpate_session,
+    session::{fill, palpate_session},
 };
 
 /// A scene. Calls may come from any thread.
@@ -278,6 +279,50 @@ pub unsafe extern "C" fn palpate_cut_tissue(
     })
 }
 
+/// Copies a tissue's surface as it is stored: barycentric weights belong to the vertices of its triangles in this order.
+/// `n_vertices` and `n_triangles` are set to their numbers; if a buffer is smaller, returns `PALPATE_TOO_SMALL` and as
+/// many as fit. `positions` has space for three numbers for each vertex, `triangle_ids` for one and `triangles` for
+/// three numbers for each triangle. Ids ascend, and have gaps where triangles were cut away. `geometry_revision`, that
+/// of the surface, may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_export_tissue(
+    scene: *mut palpate_scene,
+    tissue_id: u32,
+    positions: *mut f32,
+    vertex_capacity: usize,
+    n_vertices: *mut usize,
+    triangle_ids: *mut u32,
+    triangles: *mut u32,
+    triangle_capacity: usize,
+    n_triangles: *mut usize,
+    geometry_revision: *mut u64,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe {
+            let n_vertices = out(n_vertices, "n_vertices")?;
+            let n_triangles = out(n_triangles, "n_triangles")?;
+            (*n_vertices, *n_triangles) = (0, 0);
+            let scene = read(scene, "scene")?;
+            let positions = buffer(positions.cast::<[f32; 3]>(), vertex_capacity, "positions")?;
+            let ids = buffer(triangle_ids, triangle_capacity, "triangle_ids")?;
+            let triangles = buffer(triangles.cast::<[u32; 3]>(), triangle_capacity, "triangles")?;
+            let surface = scene.theatre.export_tissue(tissue_id)?;
+            let found = (surface.positions_m.as_chunks().0, surface.triangles.as_chunks().0);
+            (*n_vertices, *n_triangles) = (found.0.len(), found.1.len());
+            if !geometry_revision.is_null() {
+                *out(geometry_revision, "geometry_revision")? = surface.geometry_revision;
+            }
+            let filled = [
+                fill(positions, found.0),
+                fill(ids, &surface.triangle_ids),
+                fill(triangles, found.1),
+            ];
+            filled.into_iter().collect()
+        }
+    })
+}
+
 /// Signed distances of up to 65,536 points to a tissue, or to the nearest one if `tissue_id` is 0. Negative inside,
 /// infinite without tissue.
 #[unsafe(no_mangle)]
@@ -292,23 +337,66 @@ pub unsafe extern "C" fn palpate_distances(
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let scene = read(scene, "scene")?;
-            at_most(n_points, QUERY_POINTS_MAX, "n_points")?;
-            let points = array(points, n_points, "points")?;
+            let points = queried(points, n_points)?;
             let distances_m = buffer(distances_m, n_points, "distances_m")?;
-            if n_points == 0 {
-                return Ok(());
+            for (into, found) in distances_m.iter_mut().zip(scene.nearest(tissue_id, points)?) {
+                *into = found.signed_distance_m;
             }
-            let points: Vec<DVec3> = points.iter().map(|p| p.glam()).collect();
-            let tissue = (tissue_id != 0).then_some(tissue_id);
-            let found = scene.theatre.distances(tissue, &points)?;
-            if found.len() != n_points {
-                let message = format!("there are {} distances, expected {n_points}", found.len());
-                return Err(Failure::new(palpate_code::PALPATE_INTERNAL, message));
-            }
-            distances_m.copy_from_slice(&found);
         }
         Ok(())
     })
+}
+
+/// Finds the point of a tissue that is nearest to each of up to 65,536 points, or of all tissues if `tissue_id` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_nearest(
+    scene: *mut palpate_scene,
+    tissue_id: u32,
+    points: *const palpate_vec3,
+    nearest: *mut palpate_surface_point,
+    n_points: usize,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe {
+            let scene = read(scene, "scene")?;
+            let points = queried(points, n_points)?;
+            let nearest = buffer(nearest, n_points, "nearest")?;
+            nearest.copy_from_slice(&scene.nearest(tissue_id, points)?);
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// NULL, or `n` points.
+unsafe fn queried<'a>(
+    points: *const palpate_vec3,
+    n: usize,
+) -> Result<&'a [palpate_vec3], Failure> {
+    at_most(n, QUERY_POINTS_MAX, "n_points")?;
+    // SAFETY: guaranteed by the caller.
+    unsafe { array(points, n, "points") }
+}
+
+impl palpate_scene {
+    /// Returns as many points as there are queried.
+    fn nearest(
+        &self,
+        tissue_id: u32,
+        points: &[palpate_vec3],
+    ) -> Result<Vec<palpate_surface_point>, Failure> {
+        if points.is_empty() {
+            return Ok(Vec::new());
+        }
+        let queried: Vec<DVec3> = points.iter().map(|p| p.glam()).collect();
+        let tissue = (tissue_id != 0).then_some(tissue_id);
+        let found = self.theatre.nearest(tissue, &queried)?;
+        let (got, expected) = (found.len(), points.len());
+        let message = || format!("there are {got} distances, expected {expected}");
+        let wrong = || Failure::new(palpate_code::PALPATE_INTERNAL, message());
+        if got == expected { Ok(found) } else { Err(wrong()) }
+    }
 }
 
 /// Opens a session: a tool held by a hand.

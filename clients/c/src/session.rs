@@ -1,6 +1,6 @@
 //! A tool held by a hand: the force on the hand, and the newest answer.
 
-use std::time::Instant;
+use std::{ptr, sync::Arc, time::Instant};
 
 use palpate::{
     coupling::posture::{Posture, RENDERED_LINKS_MAX},
@@ -15,9 +15,9 @@ use crate::{
     code::{Failure, palpate_code, remember},
     growing,
     plain::{
-        PALPATE_BEYOND_RADIUS, PALPATE_FADING, PALPATE_LIMITED, palpate_contact, palpate_pose,
-        palpate_rendering, palpate_session_options, palpate_session_status, palpate_vec3,
-        palpate_wrench,
+        PALPATE_BEYOND_RADIUS, PALPATE_FADING, PALPATE_LIMITED, palpate_contact,
+        palpate_link_distance, palpate_pose, palpate_rendering, palpate_session_options,
+        palpate_session_status, palpate_surface_contact, palpate_vec3, palpate_wrench,
     },
     server::close,
 };
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn palpate_servo(
     wrench: *mut palpate_wrench,
 ) -> palpate_code {
     // SAFETY: guaranteed by the caller, as the header requires.
-    unsafe { palpate_servo_links(session, pose, std::ptr::null(), 0, dt_s, wrench) }
+    unsafe { palpate_servo_links(session, pose, ptr::null(), 0, dt_s, wrench) }
 }
 
 /// As `palpate_servo`, with the links' poses (tool frame from link frame), one for each link; none: all at rest.
@@ -199,17 +199,44 @@ pub unsafe extern "C" fn palpate_contacts(
     n: *mut usize,
 ) -> palpate_code {
     call(|| {
+        let (buffer, sequence) = ((contacts, capacity, "contacts"), ptr::null_mut());
         // SAFETY: guaranteed by the caller, as the header requires.
-        unsafe {
-            let n = out(n, "n")?;
-            *n = 0;
-            let session = read(session, "session")?;
-            let room = buffer(contacts, capacity, "contacts")?;
-            let found = newest(session)?.contacts;
-            *n = found.len();
-            fill(room, &found)?;
-        }
-        Ok(())
+        unsafe { copy_newest(session, buffer, n, sequence, |newest| &newest.contacts) }
+    })
+}
+
+/// Returns the contacts of the newest answer, load-bearing or not, with triangles, weights and signed distances, at
+/// the proxy's pose: link by link, the deepest first. `n` is set to their number; if the buffer is smaller, returns
+/// `PALPATE_TOO_SMALL` and as many contacts as fit. `sequence`, that of the answer, may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_surface_contacts(
+    session: *mut palpate_session,
+    contacts: *mut palpate_surface_contact,
+    capacity: usize,
+    n: *mut usize,
+    sequence: *mut u64,
+) -> palpate_code {
+    call(|| {
+        let buffer = (contacts, capacity, "contacts");
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe { copy_newest(session, buffer, n, sequence, |newest| &newest.surface_contacts) }
+    })
+}
+
+/// Returns the distance of each link of the tool from the nearest tissue in the newest answer, at the proxy's pose.
+/// Buffer, `n` and `sequence` as for `palpate_surface_contacts`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_link_distances(
+    session: *mut palpate_session,
+    links: *mut palpate_link_distance,
+    capacity: usize,
+    n: *mut usize,
+    sequence: *mut u64,
+) -> palpate_code {
+    call(|| {
+        let buffer = (links, capacity, "links");
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe { copy_newest(session, buffer, n, sequence, |newest| &newest.links) }
     })
 }
 
@@ -234,8 +261,8 @@ pub unsafe extern "C" fn palpate_tissue_loads(
             let session = read(session, "session")?;
             let ids = buffer(vertices, capacity, "vertices")?;
             let forces = buffer(forces_n.cast::<[f32; 3]>(), capacity, "forces_n")?;
-            let loads = newest(session)?.loads;
-            let Some(load) = loads.into_iter().find(|load| load.tissue == tissue_id) else {
+            let newest = newest(session)?;
+            let Some(load) = newest.loads.iter().find(|load| load.tissue == tissue_id) else {
                 return Ok(());
             };
             *n = load.vertices.len();
@@ -271,13 +298,39 @@ pub unsafe extern "C" fn palpate_check(session: *mut palpate_session) -> palpate
     })
 }
 
-fn newest(session: &palpate_session) -> Result<Snapshot, Failure> {
+/// Copies values of the newest answer into a buffer.
+///
+/// # Safety
+/// As for the calls of the header.
+unsafe fn copy_newest<T: Copy>(
+    session: *mut palpate_session,
+    (pointer, capacity, name): (*mut T, usize, &str),
+    n: *mut usize,
+    sequence: *mut u64,
+    found: impl Fn(&Snapshot) -> &[T],
+) -> Result<(), Failure> {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let n = out(n, "n")?;
+        *n = 0;
+        let session = read(session, "session")?;
+        let room = buffer(pointer, capacity, name)?;
+        let newest = newest(session)?;
+        if !sequence.is_null() {
+            *out(sequence, "sequence")? = newest.rendering.sequence;
+        }
+        *n = found(&newest).len();
+        fill(room, found(&newest))
+    }
+}
+
+fn newest(session: &palpate_session) -> Result<Arc<Snapshot>, Failure> {
     session.running.check()?;
     let none = || Failure::new(PALPATE_NO_ANSWER, "there is no answer yet");
     session.running.newest().ok_or_else(none)
 }
 
-fn fill<T: Copy>(room: &mut [T], found: &[T]) -> Result<(), Failure> {
+pub(crate) fn fill<T: Copy>(room: &mut [T], found: &[T]) -> Result<(), Failure> {
     let fit = room.len().min(found.len());
     room[..fit].copy_from_slice(&found[..fit]);
     let (got, expected) = (room.len(), found.len());

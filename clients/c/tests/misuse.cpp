@@ -116,6 +116,9 @@ void nulls() {
     REFUSED(palpate_deform_some(nullptr, 1, &id, xyz, 1), "scene is NULL");
     REFUSED(palpate_cut_tissue(nullptr, 1, &cut, nullptr), "scene is NULL");
     REFUSED(palpate_distances(nullptr, 0, &point, &metres, 1), "scene is NULL");
+    palpate_surface_point near{};
+    REFUSED(palpate_nearest(nullptr, 0, &point, &near, 1), "scene is NULL");
+    REFUSED(palpate_export_tissue(nullptr, 1, xyz, 1, &n, &id, &id, 0, &n, nullptr), "scene is NULL");
     REFUSED(palpate_open_session(nullptr, &options, &session), "scene is NULL");
     REFUSED(palpate_session_defaults(1, nullptr), "options is NULL");
     REFUSED(palpate_close_session(nullptr), "session is NULL");
@@ -126,6 +129,8 @@ void nulls() {
     REFUSED(palpate_step(nullptr, &pose, nullptr, 0, 1e-3, &wrench), "session is NULL");
     REFUSED(palpate_newest(nullptr, &rendering), "session is NULL");
     REFUSED(palpate_contacts(nullptr, nullptr, 0, &n), "session is NULL");
+    REFUSED(palpate_surface_contacts(nullptr, nullptr, 0, &n, nullptr), "session is NULL");
+    REFUSED(palpate_link_distances(nullptr, nullptr, 0, &n, nullptr), "session is NULL");
     REFUSED(palpate_tissue_loads(nullptr, 1, nullptr, nullptr, 0, &n, nullptr), "session is NULL");
     REFUSED(palpate_status(nullptr, &status), "session is NULL");
     REFUSED(palpate_check(nullptr), "session is NULL");
@@ -308,6 +313,29 @@ void scenes(palpate_server* server, const std::string& folder) {
     FAILS(PALPATE_NOT_FOUND, palpate_distances(scene, 77, points, metres, 1), "tissue 77");
     DOES(palpate_distances(scene, 0, points, metres, 1));
     DOES(palpate_distances(scene, 0, nullptr, nullptr, 0));
+    palpate_surface_point near[2] = {};
+    REFUSED(palpate_nearest(scene, tissue, points, near, 2), "NaN");
+    REFUSED(palpate_nearest(scene, tissue, nullptr, near, 1), "points is NULL");
+    REFUSED(palpate_nearest(scene, tissue, points, nullptr, 1), "nearest is NULL");
+    REFUSED(palpate_nearest(scene, tissue, points, near, SIZE_MAX), "n_points is");
+    FAILS(PALPATE_NOT_FOUND, palpate_nearest(scene, 77, points, near, 1), "tissue 77");
+    DOES(palpate_nearest(scene, tissue, points, near, 1));
+    MUST(near[0].tissue_id == tissue && near[0].signed_distance_m == metres[0]);
+    DOES(palpate_nearest(scene, 0, nullptr, nullptr, 0));
+
+    std::size_t n_vertices = 0, n_triangles = 0;
+    std::uint64_t revision = 0;
+    float xyz[3];
+    std::uint32_t ids[1], sides[3];
+    REFUSED(palpate_export_tissue(scene, tissue, xyz, 1, nullptr, ids, sides, 1, &n_triangles, &revision), "n_vertices is NULL");
+    REFUSED(palpate_export_tissue(scene, tissue, xyz, 1, &n_vertices, ids, sides, 1, nullptr, &revision), "n_triangles is NULL");
+    REFUSED(palpate_export_tissue(scene, tissue, nullptr, 1, &n_vertices, ids, sides, 1, &n_triangles, &revision), "positions is NULL");
+    REFUSED(palpate_export_tissue(scene, tissue, xyz, SIZE_MAX, &n_vertices, ids, sides, 1, &n_triangles, &revision), "positions has");
+    REFUSED(palpate_export_tissue(scene, tissue, xyz, 1, &n_vertices, nullptr, sides, 1, &n_triangles, &revision), "triangle_ids is NULL");
+    REFUSED(palpate_export_tissue(scene, tissue, xyz, 1, &n_vertices, ids, nullptr, 1, &n_triangles, &revision), "triangles is NULL");
+    FAILS(PALPATE_NOT_FOUND, palpate_export_tissue(scene, 77, xyz, 1, &n_vertices, ids, sides, 1, &n_triangles, &revision), "tissue 77");
+    FAILS(PALPATE_TOO_SMALL, palpate_export_tissue(scene, tissue, xyz, 1, &n_vertices, ids, sides, 1, &n_triangles, &revision), "holds 1");
+    MUST(n_vertices > 1 && n_triangles > 1 && sides[2] < n_vertices);
 
     palpate_session* session = nullptr;
     palpate_session_options options = palpate::session_options(tool);
@@ -527,6 +555,19 @@ void sessions(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_contacts(session, &contact, SIZE_MAX, &n), "contacts has");
     FAILS(PALPATE_TOO_SMALL, palpate_contacts(session, nullptr, 0, &n), "holds 0");
     MUST(n == rendering.n_contacts && n > 0 && wrench.force_n.z > 0);
+    palpate_surface_contact touched;
+    palpate_link_distance link;
+    std::uint64_t sequence = 0;
+    REFUSED(palpate_surface_contacts(session, nullptr, 0, nullptr, &sequence), "n is NULL");
+    REFUSED(palpate_surface_contacts(session, nullptr, 4, &n, &sequence), "contacts is NULL");
+    REFUSED(palpate_surface_contacts(session, &touched, SIZE_MAX, &n, &sequence), "contacts has");
+    REFUSED(palpate_link_distances(session, nullptr, 0, nullptr, &sequence), "n is NULL");
+    REFUSED(palpate_link_distances(session, nullptr, 4, &n, &sequence), "links is NULL");
+    REFUSED(palpate_link_distances(session, &link, SIZE_MAX, &n, &sequence), "links has");
+    FAILS(PALPATE_TOO_SMALL, palpate_surface_contacts(session, &touched, 1, &n, nullptr), "holds 1");
+    MUST(n > 1 && touched.tissue_id == 1 && touched.link == 0);
+    DOES(palpate_link_distances(session, &link, 1, &n, &sequence));
+    MUST(n == 1 && sequence == rendering.sequence && link.signed_distance_m == rendering.distance_m);
     std::uint32_t vertices[1];
     float forces[3];
     std::uint64_t revision = 7;
@@ -579,11 +620,15 @@ void sessions(palpate_server* server, const std::string& folder) {
         palpate_rendering newest;
         palpate_session_status status;
         palpate_contact contacts[64];
+        palpate_surface_contact touched[64];
+        palpate_link_distance link;
         std::size_t found = 0;
         for (int k = 0; k < 2000; ++k) {
             const palpate_code code = palpate_newest(session, &newest);
             if (code != PALPATE_NO_ANSWER) expect(code, PALPATE_OK, "what another thread looks at");
             palpate_contacts(session, contacts, 64, &found);
+            palpate_surface_contacts(session, touched, 64, &found, nullptr);
+            palpate_link_distances(session, &link, 1, &found, nullptr);
             palpate_status(session, &status);
         }
     };
@@ -720,6 +765,28 @@ void wrapper(const std::string& folder) {
     for (std::size_t v = 0; v < load.vertices.size(); ++v) load_n += load.forces_n[3 * v + 2];
     MUST(contacts.size() == session.newest().value().n_contacts);
     MUST(contact_n > 0.5 && std::fabs(contact_n + load_n) < 1e-5 * contact_n);
+    // The wrapper's first buffer is too small for these.
+    options.contact_margin_m = 0.02;
+    options.max_contacts = 1024;
+    palpate::Session wide = scene.open_session(options).value();
+    wide.step(palpate::pose(0, 0, 0.005), 1e-3).value();
+    std::uint64_t sequence = 0;
+    const auto links = wide.link_distances(&sequence).value();
+    const auto touched = wide.surface_contacts().value();
+    MUST(links.size() == 1 && sequence == 1 && touched.size() == links[0].n_contacts && touched.size() > 64);
+    const palpate::Surface surface = scene.export_tissue(organ).value();
+    for (const palpate_surface_contact& c : touched) {
+        MUST(c.tissue_id == organ && c.signed_distance_m < 0.0201 && surface.triangle_ids[c.triangle] == c.triangle);
+        const double weights[] = {c.barycentric.x, c.barycentric.y, c.barycentric.z};
+        double z = 0;
+        for (int k = 0; k < 3; ++k) z += weights[k] * surface.positions[3 * surface.triangles[3 * c.triangle + k] + 2];
+        MUST(std::fabs(z - c.on_tissue_m.z) < 1e-7);
+    }
+    options.contact_margin_m = 0.06;
+    MUST(scene.open_session(options).code() == PALPATE_INVALID_ARGUMENT);
+    options.contact_margin_m = 0;
+    options.max_contacts = 1025;
+    MUST(scene.open_session(options).code() == PALPATE_INVALID_ARGUMENT);
     MUST(session.health().ok());
     const std::uint32_t top[] = {0};
     palpate_cut cut{};  // The wrapper sets the size.
@@ -728,6 +795,7 @@ void wrapper(const std::string& folder) {
     MUST(scene.cut(organ, cut).value().topology_revision == 1);
     const std::array<palpate_vec3, 1> below = {{{0, 0, -0.01}}};
     MUST(scene.distances(below).value()[0] < -0.005);
+    MUST(scene.nearest(below).value()[0].signed_distance_m == scene.distances(below).value()[0]);
     scene.remove().value();
 }
 

@@ -27,6 +27,12 @@ namespace Palpate
             return new Vec3(at.X, at.Y, axes == Axes.LeftHanded ? -at.Z : at.Z);
         }
 
+        /// <summary>Weights belong to a triangle's vertices, of which Triangles swaps the second and third.</summary>
+        internal static Vec3 Weights(this Axes axes, Vec3 weights)
+        {
+            return axes == Axes.LeftHanded ? new Vec3(weights.X, weights.Z, weights.Y) : weights;
+        }
+
         /// <summary>
         /// A rotation's axis and a torque are pseudovectors: their x and y change signs, not their z.
         /// </summary>

@@ -40,6 +40,28 @@ namespace Palpate
         ///  A region that tools stay out of: it holds them back like tissue, and bears no load.
         /// </summary>
         internal const uint PALPATE_FORBIDDEN_REGION = 2;
+        /// <summary>
+        ///  The contact was not in the last answer.
+        /// </summary>
+        internal const uint PALPATE_CONTACT_BEGAN = 1;
+        /// <summary>
+        ///  The tissue is a forbidden region.
+        /// </summary>
+        internal const uint PALPATE_CONTACT_FORBIDDEN = 2;
+        /// <summary>
+        ///  The link is wholly inside the tissue and touches no triangle: the contact is its deepest vertex, and the triangle
+        ///  nearest to that.
+        /// </summary>
+        internal const uint PALPATE_CONTACT_WHOLLY_INSIDE = 4;
+        /// <summary>
+        ///  No tissue is within 0.05 m: `signed_distance_m` is a lower bound.
+        /// </summary>
+        internal const uint PALPATE_DISTANCE_BEYOND = 1;
+        /// <summary>
+        ///  The tick's time ended before all of the link was searched: contacts may be missing, and the distance is that of the
+        ///  closest points that were found. `lower_bound_m` holds all the same.
+        /// </summary>
+        internal const uint PALPATE_DISTANCE_CUT_SHORT = 2;
 
 
 
@@ -166,11 +188,27 @@ namespace Palpate
         internal static extern palpate_code palpate_cut_tissue(palpate_scene* scene, uint tissue_id, palpate_cut* cut, palpate_cut_made* made);
 
         /// <summary>
+        ///  Copies a tissue's surface as it is stored: barycentric weights belong to the vertices of its triangles in this order.
+        ///  `n_vertices` and `n_triangles` are set to their numbers; if a buffer is smaller, returns `PALPATE_TOO_SMALL` and as
+        ///  many as fit. `positions` has space for three numbers for each vertex, `triangle_ids` for one and `triangles` for
+        ///  three numbers for each triangle. Ids ascend, and have gaps where triangles were cut away. `geometry_revision`, that
+        ///  of the surface, may be NULL.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_export_tissue", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_export_tissue(palpate_scene* scene, uint tissue_id, float* positions, System.UIntPtr vertex_capacity, System.UIntPtr* n_vertices, uint* triangle_ids, uint* triangles, System.UIntPtr triangle_capacity, System.UIntPtr* n_triangles, ulong* geometry_revision);
+
+        /// <summary>
         ///  Signed distances of up to 65,536 points to a tissue, or to the nearest one if `tissue_id` is 0. Negative inside,
         ///  infinite without tissue.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_distances", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_distances(palpate_scene* scene, uint tissue_id, palpate_vec3* points, double* distances_m, System.UIntPtr n_points);
+
+        /// <summary>
+        ///  Finds the point of a tissue that is nearest to each of up to 65,536 points, or of all tissues if `tissue_id` is 0.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_nearest", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_nearest(palpate_scene* scene, uint tissue_id, palpate_vec3* points, palpate_surface_point* nearest, System.UIntPtr n_points);
 
         /// <summary>
         ///  Opens a session: a tool held by a hand.
@@ -225,6 +263,21 @@ namespace Palpate
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_contacts", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_contacts(palpate_session* session, palpate_contact* contacts, System.UIntPtr capacity, System.UIntPtr* n);
+
+        /// <summary>
+        ///  Returns the contacts of the newest answer, load-bearing or not, with triangles, weights and signed distances, at
+        ///  the proxy's pose: link by link, the deepest first. `n` is set to their number; if the buffer is smaller, returns
+        ///  `PALPATE_TOO_SMALL` and as many contacts as fit. `sequence`, that of the answer, may be NULL.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_surface_contacts", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_surface_contacts(palpate_session* session, palpate_surface_contact* contacts, System.UIntPtr capacity, System.UIntPtr* n, ulong* sequence);
+
+        /// <summary>
+        ///  Returns the distance of each link of the tool from the nearest tissue in the newest answer, at the proxy's pose.
+        ///  Buffer, `n` and `sequence` as for `palpate_surface_contacts`.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_link_distances", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_link_distances(palpate_session* session, palpate_link_distance* links, System.UIntPtr capacity, System.UIntPtr* n, ulong* sequence);
 
         /// <summary>
         ///  Returns the load of the newest answer's contacts on a tissue: a solver adds it to its external forces. `vertices`
@@ -583,6 +636,19 @@ namespace Palpate
         ///  none.
         /// </summary>
         public double force_shading_rad;
+        /// <summary>
+        ///  Distance within which tissue triangles are contacts of `palpate_surface_contacts`, metres, at most 0.05. 0: the
+        ///  smaller of 0.001 and a quarter of the diagonal of the tool's largest link.
+        /// </summary>
+        public double contact_margin_m;
+        /// <summary>
+        ///  Maximum of such contacts for each link, deepest first, at most 1,024. 0: 64.
+        /// </summary>
+        public uint max_contacts;
+        /// <summary>
+        ///  Not 0: contacts between one pose and the next are not searched for.
+        /// </summary>
+        public uint omit_sweep;
     }
 
     /// <summary>
@@ -639,6 +705,179 @@ namespace Palpate
         ///  Force on the tool, newtons.
         /// </summary>
         public palpate_vec3 force_n;
+    }
+
+    /// <summary>
+    ///  A tissue triangle that is inside a link, or nearer to it than the session's contact margin. Weights belong to a
+    ///  triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
+    ///  turned to face outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_surface_contact
+    {
+        /// <summary>
+        ///  Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. Other ids
+        ///  than those of `palpate_contacts`.
+        /// </summary>
+        public ulong contact_id;
+        /// <summary>
+        ///  Geometry revision of the tissue that the contact was computed from.
+        /// </summary>
+        public ulong geometry_revision;
+        /// <summary>
+        ///  Tissue in contact.
+        /// </summary>
+        public uint tissue_id;
+        /// <summary>
+        ///  Triangle of the tissue. Ids of cut triangles are not used again.
+        /// </summary>
+        public uint triangle;
+        /// <summary>
+        ///  Link in contact, counted from 0 in the tool.
+        /// </summary>
+        public uint link;
+        /// <summary>
+        ///  Triangle of the link.
+        /// </summary>
+        public uint link_triangle;
+        /// <summary>
+        ///  Weights of `on_tissue_m` on the tissue's triangle.
+        /// </summary>
+        public palpate_vec3 barycentric;
+        /// <summary>
+        ///  Weights of `on_tool_m` on the link's triangle; zeros from an older server.
+        /// </summary>
+        public palpate_vec3 link_barycentric;
+        /// <summary>
+        ///  Point on the tissue, scene frame.
+        /// </summary>
+        public palpate_vec3 on_tissue_m;
+        /// <summary>
+        ///  Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`.
+        /// </summary>
+        public palpate_vec3 on_tool_m;
+        /// <summary>
+        ///  Unit, from tissue to tool, scene frame.
+        /// </summary>
+        public palpate_vec3 normal;
+        /// <summary>
+        ///  Distance of the two points; negative: the depth of the one that is inside.
+        /// </summary>
+        public double signed_distance_m;
+        /// <summary>
+        ///  When the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
+        ///  later than the true time. Negative: the sweep did not meet it now.
+        /// </summary>
+        public double toi;
+        /// <summary>
+        ///  Any of `PALPATE_CONTACT_BEGAN`, `PALPATE_CONTACT_FORBIDDEN` and `PALPATE_CONTACT_WHOLLY_INSIDE`, combined.
+        /// </summary>
+        public uint flags;
+    }
+
+    /// <summary>
+    ///  Distance of a link from the nearest tissue. Weights as in `palpate_surface_contact`.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_link_distance
+    {
+        /// <summary>
+        ///  The link, counted from 0 in the tool.
+        /// </summary>
+        public uint link;
+        /// <summary>
+        ///  Number of the link's contacts, including those beyond `max_contacts`.
+        /// </summary>
+        public uint n_contacts;
+        /// <summary>
+        ///  Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as all fields from here to `normal`.
+        /// </summary>
+        public uint tissue_id;
+        /// <summary>
+        ///  Triangle of the tissue.
+        /// </summary>
+        public uint triangle;
+        /// <summary>
+        ///  Triangle of the link.
+        /// </summary>
+        public uint link_triangle;
+        /// <summary>
+        ///  Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
+        /// </summary>
+        public uint flags;
+        /// <summary>
+        ///  Weights of `on_tissue_m` on the tissue's triangle.
+        /// </summary>
+        public palpate_vec3 barycentric;
+        /// <summary>
+        ///  Weights of `on_tool_m` on the link's triangle.
+        /// </summary>
+        public palpate_vec3 link_barycentric;
+        /// <summary>
+        ///  The closest point of the tissue, or one end of the deepest penetration, scene frame.
+        /// </summary>
+        public palpate_vec3 on_tissue_m;
+        /// <summary>
+        ///  The closest point of the link, or the other end, scene frame.
+        /// </summary>
+        public palpate_vec3 on_tool_m;
+        /// <summary>
+        ///  Unit, from tissue to tool, scene frame.
+        /// </summary>
+        public palpate_vec3 normal;
+        /// <summary>
+        ///  Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND` no tissue is
+        ///  nearer than this.
+        /// </summary>
+        public double signed_distance_m;
+        /// <summary>
+        ///  No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
+        /// </summary>
+        public double lower_bound_m;
+        /// <summary>
+        ///  Certainty of the sign, from 0 (a guess) to 1 (certain).
+        /// </summary>
+        public double sign_certainty;
+        /// <summary>
+        ///  Upper bound of the depth if it is not certain, a positive number; 0: it is certain, or it was cut short.
+        /// </summary>
+        public double depth_max_m;
+    }
+
+    /// <summary>
+    ///  The point of a tissue that is nearest to a queried point. Weights as in `palpate_surface_contact`.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_surface_point
+    {
+        /// <summary>
+        ///  Nearest tissue; 0: there is no tissue, and all else is zero but the infinite distance.
+        /// </summary>
+        public uint tissue_id;
+        /// <summary>
+        ///  Triangle of the tissue.
+        /// </summary>
+        public uint triangle;
+        /// <summary>
+        ///  Weights of `position_m` on the triangle.
+        /// </summary>
+        public palpate_vec3 barycentric;
+        /// <summary>
+        ///  The nearest point, scene frame.
+        /// </summary>
+        public palpate_vec3 position_m;
+        /// <summary>
+        ///  Unit normal outwards, scene frame.
+        /// </summary>
+        public palpate_vec3 normal;
+        /// <summary>
+        ///  Distance; negative: the queried point is inside.
+        /// </summary>
+        public double signed_distance_m;
+        /// <summary>
+        ///  Certainty of the sign, from 0 (a guess) to 1 (certain).
+        /// </summary>
+        public double sign_certainty;
     }
 
     /// <summary>

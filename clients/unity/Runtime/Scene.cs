@@ -207,6 +207,38 @@ namespace Palpate
             };
         }
 
+        /// <summary>Returns a tissue's surface as it is stored, to which barycentric weights belong.</summary>
+        public Surface ExportTissue(uint tissue)
+        {
+            Surface surface = new Surface { Positions = new float[0], TriangleIds = new uint[0], Triangles = new uint[0] };
+            for (;;)
+            {
+                UIntPtr vertices = (UIntPtr)(surface.Positions.Length / 3), triangles = (UIntPtr)surface.TriangleIds.Length;
+                ulong revision = 0;
+                palpate_code code;
+                fixed (float* xyz = surface.Positions)
+                fixed (uint* ids = surface.TriangleIds, sides = surface.Triangles)
+                {
+                    code = Native.palpate_export_tissue(
+                        scene, tissue, xyz, vertices, &vertices, ids, sides, triangles, &triangles, &revision);
+                }
+                if (code != palpate_code.PALPATE_TOO_SMALL)
+                {
+                    PalpateException.Check(code);
+                    Array.Resize(ref surface.Positions, 3 * (int)vertices);
+                    Array.Resize(ref surface.TriangleIds, (int)triangles);
+                    Array.Resize(ref surface.Triangles, 3 * (int)triangles);
+                    axes.PointsInPlace(surface.Positions, (int)vertices);
+                    surface.Triangles = axes.Triangles(surface.Triangles);
+                    surface.GeometryRevision = revision;
+                    return surface;
+                }
+                surface.Positions = new float[3 * (int)vertices];
+                surface.TriangleIds = new uint[(int)triangles];
+                surface.Triangles = new uint[3 * (int)triangles];
+            }
+        }
+
         /// <summary>
         /// Signed distances of points to a tissue; 0: to the nearest of all tissues. Metres, negative inside.
         /// </summary>
@@ -220,6 +252,28 @@ namespace Palpate
                 PalpateException.Check(Native.palpate_distances(scene, tissue, first, into, (UIntPtr)points.Length));
             }
             return metres;
+        }
+
+        /// <summary>
+        /// Finds the point of a tissue that is nearest to each point; 0: of all tissues.
+        /// </summary>
+        public SurfacePoint[] Nearest(Vec3[] points, uint tissue = 0)
+        {
+            palpate_vec3[] sent = Array.ConvertAll(points, at => axes.Point(at.X, at.Y, at.Z));
+            SurfacePoint[] found = new SurfacePoint[points.Length];
+            fixed (palpate_vec3* first = sent)
+            fixed (SurfacePoint* into = found)
+            {
+                PalpateException.Check(Native.palpate_nearest(
+                    scene, tissue, first, (palpate_surface_point*)into, (UIntPtr)points.Length));
+            }
+            for (int i = 0; i < found.Length; i++)
+            {
+                found[i].Barycentric = axes.Weights(found[i].Barycentric);
+                found[i].Position = axes.Point(found[i].Position);
+                found[i].Normal = axes.Point(found[i].Normal);
+            }
+            return found;
         }
 
         /// <summary>Opens a session: a tool in a hand.</summary>
@@ -243,6 +297,9 @@ namespace Palpate
                 hold_point_m = axes.Point(options.HoldPoint.X, options.HoldPoint.Y, options.HoldPoint.Z),
                 rate_hz = options.RateHz,
                 lock_step = options.LockStep ? 1u : 0u,
+                contact_margin_m = options.ContactMarginM,
+                max_contacts = options.MaxContacts,
+                omit_sweep = options.OmitSweep ? 1u : 0u,
             };
             PalpateException.Check(Native.palpate_open_session(scene, &sent, &session));
             return new Session(session, axes);

@@ -102,6 +102,56 @@ namespace Palpate
         }
 
         /// <summary>
+        /// Copies the contacts of the newest answer, whether they carry force or not, with triangles, weights and
+        /// signed distances, as many as fit. Returns their total number, and the answer's sequence. Allocates nothing.
+        /// </summary>
+        public int SurfaceContacts(SurfaceContact[] into, out ulong sequence)
+        {
+            UIntPtr n;
+            ulong answered = 0;
+            fixed (SurfaceContact* first = into)
+            {
+                CheckFilled(Native.palpate_surface_contacts(
+                    session, (palpate_surface_contact*)first, (UIntPtr)into.Length, &n, &answered));
+            }
+            for (int i = 0; i < Math.Min((int)n, into.Length); i++)
+            {
+                into[i].Barycentric = axes.Weights(into[i].Barycentric);
+                into[i].LinkBarycentric = axes.Weights(into[i].LinkBarycentric);
+                into[i].OnTissue = axes.Point(into[i].OnTissue);
+                into[i].OnTool = axes.Point(into[i].OnTool);
+                into[i].Normal = axes.Point(into[i].Normal);
+            }
+            sequence = answered;
+            return (int)n;
+        }
+
+        /// <summary>
+        /// Copies the distance of each link from the nearest tissue in the newest answer, as many as fit. Returns their
+        /// total number, and the answer's sequence. Allocates nothing.
+        /// </summary>
+        public int LinkDistances(LinkDistance[] into, out ulong sequence)
+        {
+            UIntPtr n;
+            ulong answered = 0;
+            fixed (LinkDistance* first = into)
+            {
+                CheckFilled(Native.palpate_link_distances(
+                    session, (palpate_link_distance*)first, (UIntPtr)into.Length, &n, &answered));
+            }
+            for (int i = 0; i < Math.Min((int)n, into.Length); i++)
+            {
+                into[i].Barycentric = axes.Weights(into[i].Barycentric);
+                into[i].LinkBarycentric = axes.Weights(into[i].LinkBarycentric);
+                into[i].OnTissue = axes.Point(into[i].OnTissue);
+                into[i].OnTool = axes.Point(into[i].OnTool);
+                into[i].Normal = axes.Point(into[i].Normal);
+            }
+            sequence = answered;
+            return (int)n;
+        }
+
+        /// <summary>
         /// Copies the load on a tissue from the newest answer's contacts, for a solver's external forces: ids of
         /// vertices, three numbers for each of them in newtons, as many as fit, and the revision of these vertices.
         /// Returns their total number. Allocates nothing.

@@ -127,6 +127,132 @@ namespace Palpate
         public Vec3 ForceN;
     }
 
+    /// <summary>A tissue's surface as it is stored.</summary>
+    public struct Surface
+    {
+        public ulong GeometryRevision;
+        /// <summary>x, y, z of each vertex, metres.</summary>
+        public float[] Positions;
+        /// <summary>Ids of the triangles, ascending.</summary>
+        public uint[] TriangleIds;
+        /// <summary>Three vertices of each triangle.</summary>
+        public uint[] Triangles;
+    }
+
+    /// <summary>
+    /// A tissue triangle that is inside a link, or nearer to it than the session's contact margin. Weights belong to
+    /// the vertices of a triangle in the order in which it was given, except that the second and third are swapped in
+    /// a triangle that was turned to face outwards: Scene.ExportTissue gives the order. Has the layout of
+    /// palpate_surface_contact.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct SurfaceContact
+    {
+        /// <summary>Id, constant while the contact lasts; other ids than those of Contact.</summary>
+        public ulong Id;
+        /// <summary>Geometry revision of the tissue that the contact was computed from.</summary>
+        public ulong GeometryRevision;
+        /// <summary>Id of the tissue.</summary>
+        public uint Tissue;
+        /// <summary>Triangle of the tissue.</summary>
+        public uint Triangle;
+        /// <summary>Number of the link in the tool, from 0.</summary>
+        public uint Link;
+        /// <summary>Triangle of the link.</summary>
+        public uint LinkTriangle;
+        /// <summary>Weights of OnTissue on the tissue's triangle.</summary>
+        public Vec3 Barycentric;
+        /// <summary>Weights of OnTool on the link's triangle.</summary>
+        public Vec3 LinkBarycentric;
+        /// <summary>Point on the tissue, metres.</summary>
+        public Vec3 OnTissue;
+        /// <summary>Point on the link, metres: OnTissue plus SignedDistanceM times Normal.</summary>
+        public Vec3 OnTool;
+        /// <summary>Unit, from tissue to tool.</summary>
+        public Vec3 Normal;
+        /// <summary>Distance of the two points; negative: the depth of the one that is inside.</summary>
+        public double SignedDistanceM;
+        /// <summary>
+        /// When the link met the triangle: 0 at the pose of the last complete answer, 1 at this pose. Negative: not on
+        /// this way.
+        /// </summary>
+        public double Toi;
+        public uint Flags;
+
+        /// <summary>The contact was not in the last answer.</summary>
+        public bool HasBegun { get { return (Flags & Native.PALPATE_CONTACT_BEGAN) != 0; } }
+        /// <summary>The tissue is a forbidden region.</summary>
+        public bool IsForbidden { get { return (Flags & Native.PALPATE_CONTACT_FORBIDDEN) != 0; } }
+        /// <summary>The link is wholly inside the tissue: the contact is its deepest vertex.</summary>
+        public bool IsWhollyInside { get { return (Flags & Native.PALPATE_CONTACT_WHOLLY_INSIDE) != 0; } }
+    }
+
+    /// <summary>
+    /// Distance of a link from the nearest tissue. Weights as in SurfaceContact. Has the layout of
+    /// palpate_link_distance.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct LinkDistance
+    {
+        /// <summary>Number of the link in the tool, from 0.</summary>
+        public uint Link;
+        /// <summary>Number of the link's contacts, including those beyond MaxContacts.</summary>
+        public uint Contacts;
+        /// <summary>Nearest tissue; 0 if IsBeyond, as all fields from here to Normal.</summary>
+        public uint Tissue;
+        /// <summary>Triangle of the tissue.</summary>
+        public uint Triangle;
+        /// <summary>Triangle of the link.</summary>
+        public uint LinkTriangle;
+        public uint Flags;
+        /// <summary>Weights of OnTissue on the tissue's triangle.</summary>
+        public Vec3 Barycentric;
+        /// <summary>Weights of OnTool on the link's triangle.</summary>
+        public Vec3 LinkBarycentric;
+        /// <summary>The closest point of the tissue, or one end of the deepest penetration, metres.</summary>
+        public Vec3 OnTissue;
+        /// <summary>The closest point of the link, or the other end, metres.</summary>
+        public Vec3 OnTool;
+        /// <summary>Unit, from tissue to tool.</summary>
+        public Vec3 Normal;
+        /// <summary>Distance of the surfaces; negative: the depth. If IsBeyond no tissue is nearer than this.</summary>
+        public double SignedDistanceM;
+        /// <summary>No tissue is nearer than this; below 0, none is deeper.</summary>
+        public double LowerBoundM;
+        /// <summary>Certainty of the sign, from 0 (a guess) to 1 (certain).</summary>
+        public double SignCertainty;
+        /// <summary>Upper bound of the depth if it is not certain; 0: it is certain, or it was cut short.</summary>
+        public double DepthMaxM;
+
+        /// <summary>No tissue is within 0.05 m.</summary>
+        public bool IsBeyond { get { return (Flags & Native.PALPATE_DISTANCE_BEYOND) != 0; } }
+        /// <summary>The tick's time ended before all of the link was searched.</summary>
+        public bool IsCutShort { get { return (Flags & Native.PALPATE_DISTANCE_CUT_SHORT) != 0; } }
+    }
+
+    /// <summary>
+    /// The point of a tissue that is nearest to a queried point. Weights as in SurfaceContact. Has the layout of
+    /// palpate_surface_point.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct SurfacePoint
+    {
+        /// <summary>Nearest tissue; 0: there is none, and the distance is infinite.</summary>
+        public uint Tissue;
+        /// <summary>Triangle of the tissue.</summary>
+        public uint Triangle;
+        /// <summary>Weights of Position on the triangle.</summary>
+        public Vec3 Barycentric;
+        /// <summary>The nearest point, metres.</summary>
+        public Vec3 Position;
+        /// <summary>Unit normal outwards.</summary>
+        public Vec3 Normal;
+        /// <summary>Metres; negative: the queried point is inside.</summary>
+        public double SignedDistanceM;
+        /// <summary>Certainty of the sign, from 0 (a guess) to 1 (certain).</summary>
+        public double SignCertainty;
+    }
+
     /// <summary>Status of a session so far.</summary>
     public struct SessionStatus
     {
@@ -221,6 +347,14 @@ namespace Palpate
         /// <summary>Bit n: no tissue constrains link n.</summary>
         public uint CuttingLinks;
         public double RateHz;
+        /// <summary>
+        /// Distance within which tissue triangles are surface contacts, metres. 0: 1 mm, less for a small tool.
+        /// </summary>
+        public double ContactMarginM;
+        /// <summary>Maximum surface contacts of each link, deepest first. 0: 64.</summary>
+        public uint MaxContacts;
+        /// <summary>Contacts between one pose and the next are not searched for.</summary>
+        public bool OmitSweep;
         /// <summary>Nothing runs by itself: Step replaces Servo.</summary>
         public bool LockStep;
     }

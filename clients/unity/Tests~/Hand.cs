@@ -171,11 +171,36 @@ public static class Hand
                     told.Add(forces[3 * i + 2] * z);
                 }
                 Replay.Expect(Math.Abs(given.X + borne.X) < 1e-5 && Math.Abs(given.Z + borne.Z) < 1e-5, "what is given is borne");
+                // Surface contacts: weights belong to the vertices as they were given.
+                SurfaceContact[] touched = new SurfaceContact[64];
+                LinkDistance[] distances = new LinkDistance[2];
+                ulong sequence, same;
+                int n_touched = session.SurfaceContacts(touched, out sequence);
+                Replay.Expect(session.LinkDistances(distances, out same) == 2 && same == sequence && sequence == newest.Sequence, "both links");
+                Replay.Expect(n_touched > 0 && distances[1].Contacts == n_touched && distances[0].Contacts == 0, n_touched + " touched");
+                Replay.Expect(!distances[1].IsBeyond && !distances[1].IsCutShort && distances[1].Tissue == slab, "the slab is near");
+                Surface stored = scene.ExportTissue(slab);
+                float[] top = Mirrored(Slab, z);
+                uint[] faces = Turned(SlabSides, z);
+                Replay.Expect(stored.TriangleIds.Length == 12 && stored.TriangleIds[11] == 11, "all triangles are exported");
+                for (int i = 0; i < 36; i++) Replay.Expect(stored.Triangles[i] == faces[i], "as they were given");
+                for (int i = 0; i < 24; i++) Replay.Near(stored.Positions[i], 0.05f * top[i]);
+                for (int i = 0; i < n_touched; i++)
+                {
+                    SurfaceContact c = touched[i];
+                    Replay.Expect(c.Tissue == slab && c.Link == 1 && !c.IsForbidden && !c.IsWhollyInside, "the slab is touched");
+                    Weighed(top, faces, c.Triangle, c.Barycentric, c.OnTissue);
+                    told.AddRange(new[] { c.OnTissue.X, c.OnTissue.Y, c.OnTool.Z * z, c.Normal.Z * z, c.SignedDistanceM, c.Toi });
+                }
                 session.Check();
             }
             // A roof on the slab's first triangle, in space that was empty.
             Vec3[] points = { new Vec3(0.02, -0.02, 0.004 * z), new Vec3(0.02, -0.02, 0.02 * z), new Vec3(0, 0, -0.03 * z) };
             told.AddRange(scene.Distances(points));
+            foreach (SurfacePoint near in scene.Nearest(points, slab))
+            {
+                Weighed(Mirrored(Slab, z), Turned(SlabSides, z), near.Triangle, near.Barycentric, near.Position);
+            }
             CutMade made = scene.Cut(slab, new Cut
             {
                 Removed = new uint[] { 0 },
@@ -190,6 +215,18 @@ public static class Hand
             told.AddRange(after);
             scene.Delete();
             return told.ToArray();
+        }
+    }
+
+    /// Checks a point of the slab against its weights.
+    private static void Weighed(float[] corners, uint[] sides, uint triangle, Vec3 weights, Vec3 point)
+    {
+        double[] w = { weights.X, weights.Y, weights.Z }, p = { point.X, point.Y, point.Z };
+        for (int axis = 0; axis < 3; axis++)
+        {
+            double sum = 0;
+            for (int k = 0; k < 3; k++) sum += w[k] * 0.05 * corners[3 * sides[3 * triangle + k] + axis];
+            Replay.Expect(Math.Abs(sum - p[axis]) < 1e-7, "weights " + axis + ": " + sum + " for " + p[axis]);
         }
     }
 

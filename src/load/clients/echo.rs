@@ -71,6 +71,7 @@ fn answer_of(bytes: usize) -> TrackResponse {
                 forbidden: Vec::new(),
                 wholly_inside: Vec::new(),
                 depth_max_m: Vec::new(),
+                link_barycentric_xyz: Vec::new(),
             }),
             ..LinkAnswer::default()
         }],

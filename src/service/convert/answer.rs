@@ -44,9 +44,18 @@ pub fn tissue_states(states: &[TissueState]) -> Vec<proto::TissueState> {
     states.iter().map(state).collect()
 }
 
-/// Converts the answers of links to their messages. `forbidden`: the tissues that are forbidden regions.
-pub fn links(answer: &TickAnswer, forbidden: &[TissueId]) -> Vec<proto::LinkAnswer> {
-    answer.links.iter().map(|answer| link(answer, forbidden)).collect()
+/// Properties of an answer's contacts that the engine does not answer, or answers for all.
+#[derive(Clone, Copy)]
+pub struct ContactDetails<'a> {
+    /// Tissues that are forbidden regions.
+    pub forbidden: &'a [TissueId],
+    /// The client asked for the weights on links.
+    pub link_barycentrics: bool,
+}
+
+/// Converts the answers of links to their messages.
+pub fn links(answer: &TickAnswer, details: ContactDetails) -> Vec<proto::LinkAnswer> {
+    answer.links.iter().map(|answer| link(answer, details)).collect()
 }
 
 /// Converts the answers of probes to their messages.
@@ -54,11 +63,11 @@ pub fn probes(answer: &TickAnswer) -> Vec<proto::ProbeAnswer> {
     answer.probes.iter().map(probe).collect()
 }
 
-fn link(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::LinkAnswer {
+fn link(answer: &LinkAnswer, details: ContactDetails) -> proto::LinkAnswer {
     let head = proto::LinkAnswer {
         tool_id: answer.tool.0,
         link: answer.link as u32,
-        contacts: (answer.contacts_total > 0).then(|| contacts(answer, forbidden)),
+        contacts: (answer.contacts_total > 0).then(|| contacts(answer, details)),
         ended_contact_ids: answer.ended.clone(),
         pairs: answer.pairs.as_ref().map(pairs::to_wire),
         depth_max_m: answer.depth_max_m,
@@ -103,11 +112,13 @@ fn probe(answer: &ProbeAnswer) -> proto::ProbeAnswer {
     }
 }
 
-fn contacts(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::Contacts {
+fn contacts(answer: &LinkAnswer, details: ContactDetails) -> proto::Contacts {
     // Parallel arrays instead of a message per contact: a tick encodes hundreds of numbers, and a sub-message costs a
     // tag, a length and a size computation for every contact.
     let given = &answer.contacts;
+    let ContactDetails { forbidden, link_barycentrics } = details;
     let marked: &[Contact] = if forbidden.is_empty() { &[] } else { given };
+    let weighed: &[Contact] = if link_barycentrics { given } else { &[] };
     proto::Contacts {
         total: answer.contacts_total as u32,
         tissue_ids: given.iter().map(|c| c.tissue.0).collect(),
@@ -125,6 +136,7 @@ fn contacts(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::Contacts {
         wholly_inside: if_any(given, |c| c.wholly_inside),
         states: answer.statuses.iter().map(|l| contact_state(l.state) as i32).collect(),
         depth_max_m: depths_max(given),
+        link_barycentric_xyz: flat(weighed, |c| c.on_tool.barycentric),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     },
     service::{
         catch_panic::catch_panic,
-        convert::{self, tick::Start},
+        convert::{self, answer::ContactDetails, tick::Start},
         refused::Refused,
     },
     time_left::TimeLeft,
@@ -24,6 +24,7 @@ pub struct LoopEngine {
     session: RenderedSession,
     /// Rendered tools whose tissue loads the client asked for.
     with_loads: Vec<ToolId>,
+    link_barycentrics: bool,
     /// Sequence number of the newest tick that was answered or coalesced.
     last_sequence: Option<u64>,
     /// Poses of the newest tick that was read.
@@ -59,8 +60,14 @@ impl LoopEngine {
             session.go_on_from(&last.devices, &last.proxies);
         }
         let with_loads = sent.render.iter().filter(|r| r.tissue_loads).map(|r| ToolId(r.tool_id));
-        let (scene, with_loads) = (Arc::clone(scene), with_loads.collect());
-        Ok(LoopEngine { scene, session, with_loads, last_sequence: None, poses: Vec::new() })
+        Ok(LoopEngine {
+            scene: Arc::clone(scene),
+            session,
+            with_loads: with_loads.collect(),
+            link_barycentrics: sent.report.is_some_and(|report| report.link_barycentrics),
+            last_sequence: None,
+            poses: Vec::new(),
+        })
     }
 
     /// Returns the session, with its last answer.
@@ -131,7 +138,9 @@ impl LoopEngine {
         into.flags = convert::answer::flags(&answer.flags);
         into.unswept_reason = convert::answer::unswept_reason(&answer.flags) as i32;
         into.tissues = convert::answer::tissue_states(&answer.tissues);
-        into.links = convert::answer::links(answer, self.session.forbidden());
+        let forbidden = self.session.forbidden();
+        let details = ContactDetails { forbidden, link_barycentrics: self.link_barycentrics };
+        into.links = convert::answer::links(answer, details);
         into.link_pairs = convert::pairs::of_links(answer);
         into.probes = convert::answer::probes(answer);
         for rendering in self.session.renderings() {

@@ -19,7 +19,7 @@ use crate::{
         access::caller::caller,
         catch_panic::catch_panic,
         clock::now_ns,
-        convert::{self, FieldError, Problem, query::RequestedTarget},
+        convert::{self, FieldError, Problem, answer::ContactDetails, query::RequestedTarget},
         host::{
             quota::{Reservation, RoomRefused, Share},
             scene_registry::SceneRegistry,
@@ -185,11 +185,13 @@ fn touch(
     let mut session = Session::new(scene, &[pose.tool], options)?;
     let started_ns = now_ns();
     let answer = session.tick(1, slice::from_ref(&pose), started_ns, time)?;
+    let link_barycentrics = report.link_barycentrics;
+    let details = ContactDetails { forbidden: &forbidden, link_barycentrics };
     Ok(proto::QueryContactsResponse {
         flags: convert::answer::flags(&answer.flags),
         compute_us: (now_ns() - started_ns) as f64 / 1e3,
         tissues: convert::answer::tissue_states(&answer.tissues),
-        links: convert::answer::links(answer, &forbidden),
+        links: convert::answer::links(answer, details),
         probes: convert::answer::probes(answer),
         link_pairs: convert::pairs::of_links(answer),
     })

@@ -14,10 +14,11 @@ use std::{
 
 use glam::DVec3;
 use palpate::{
-    client::{LinkUpload, local_model::of_the_wire, mesh_source::MeshSource},
+    client::{ExportedTissue, LinkUpload, local_model::of_the_wire, mesh_source::MeshSource},
     geometry::{LoadOptions, LoadedMesh, Pose, TriangleId, tolerance::COORDINATE_MAX_M},
     scene::{
-        Distance, Limits, Link, Scene, SceneError, TissueId, TissueOptions, ToolId, ToolParts,
+        Distance, Limits, Link, NearestSurface, Scene, SceneError, TissueId, TissueOptions, ToolId,
+        ToolParts,
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
         tissue::{deform::Deformation, edit::TopologyEdit},
@@ -27,11 +28,16 @@ use palpate::{
 };
 use parking_lot::Mutex;
 
-use super::{Added, Opened, Running, Server, Theatre, TissueSize, TissueUpload};
+use super::{
+    Added, Opened, Running, Server, Theatre, TissueSize, TissueUpload, snapshot::Snapshot,
+};
 use crate::{
     code::{Failure, palpate_code::*},
     mesh::load,
-    plain::{palpate_cut_made, palpate_session_options, palpate_session_status},
+    plain::{
+        palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
+        palpate_vec3,
+    },
 };
 use field_builds::FieldBuilds;
 use session::LocalSession;
@@ -232,6 +238,19 @@ impl Theatre for LocalTheatre {
         Ok(deformed.geometry_revision)
     }
 
+    fn export_tissue(&self, tissue: u32) -> Result<ExportedTissue, Failure> {
+        self.scene.check()?;
+        let now = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?.current();
+        let mesh = now.surface.mesh();
+        Ok(ExportedTissue {
+            geometry_revision: now.geometry_revision,
+            topology_revision: now.topology_revision,
+            positions_m: mesh.positions().iter().flat_map(|p| p.to_array()).collect(),
+            triangle_ids: mesh.triangle_ids().map(|t| t.0).collect(),
+            triangles: mesh.triangle_ids().flat_map(|t| mesh.vertices(t)).collect(),
+        })
+    }
+
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure> {
         self.scene.check()?;
         let LocalScene { scene, .. } = &*self.scene;
@@ -248,7 +267,11 @@ impl Theatre for LocalTheatre {
         })
     }
 
-    fn distances(&self, tissue: Option<u32>, points: &[DVec3]) -> Result<Vec<f64>, Failure> {
+    fn nearest(
+        &self,
+        tissue: Option<u32>,
+        points: &[DVec3],
+    ) -> Result<Vec<palpate_surface_point>, Failure> {
         self.scene.check()?;
         let far = |p: &DVec3| !(p.is_finite() && p.abs().max_element() <= COORDINATE_MAX_M);
         if let Some(at) = points.iter().position(far) {
@@ -270,11 +293,21 @@ impl Theatre for LocalTheatre {
         let endless = &TimeLeft::endless();
         let found = distances(&target, points, f64::INFINITY, endless);
         let found = found.expect("time that never ends");
-        let metres = |found: &Distance<palpate::scene::NearestSurface>| match found {
-            Distance::Within(near) => near.signed_distance_m,
-            Distance::Beyond(bound) => *bound,
+        let point = |found: &Distance<NearestSurface>| match found {
+            Distance::Within(near) => palpate_surface_point {
+                tissue_id: near.tissue.map_or(0, |tissue| tissue.0),
+                triangle: near.on_surface.triangle.0,
+                barycentric: palpate_vec3::of(near.on_surface.barycentric),
+                position_m: palpate_vec3::of(near.on_surface.position),
+                normal: palpate_vec3::of(near.normal),
+                signed_distance_m: near.signed_distance_m,
+                sign_certainty: near.sign_certainty,
+            },
+            Distance::Beyond(bound) => {
+                palpate_surface_point { signed_distance_m: *bound, ..Default::default() }
+            }
         };
-        Ok(found.iter().map(metres).collect())
+        Ok(found.iter().map(point).collect())
     }
 
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure> {
@@ -301,7 +334,7 @@ impl Running for LocalSession {
         self.step(pose, links, at_ns)
     }
 
-    fn newest(&self) -> Option<super::snapshot::Snapshot> {
+    fn newest(&self) -> Option<Arc<Snapshot>> {
         self.snapshot()
     }
 

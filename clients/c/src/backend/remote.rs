@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use glam::DVec3;
 use palpate::{
     client::{
-        Client, ClientError, DeformStream, LinkUpload, LoopOptions, ServerAddress, TrackLoop,
+        Client, ClientError, DeformStream, ExportedTissue, LinkUpload, LoopOptions, ServerAddress,
+        TrackLoop,
         local_model::{on_the_wire, servo_options},
     },
     geometry::{Orientation, Pose},
     proto::{
-        self, EditTopologyRequest, MeshReport, QueryDistancesRequest, RenderOptions,
-        SurfaceOrientation, TissueOptions, ToolPose, TrackMode, TrackStart,
+        self, EditTopologyRequest, MeshReport, QueryDistancesRequest, RenderOptions, ReportOptions,
+        SurfaceOrientation, TissueOptions, ToolPose, TrackMode, TrackResponse, TrackStart,
         query_distances_request::Target,
     },
     scene::{
@@ -24,11 +25,14 @@ use parking_lot::Mutex;
 use tokio::{runtime::Runtime, time::timeout};
 
 use super::{
-    Added, Opened, Running, Server, Theatre, TissueSize, TissueUpload, snapshot::Snapshot,
+    Added, Opened, Running, Server, Theatre, TissueSize, TissueUpload,
+    snapshot::{Snapshot, at},
 };
 use crate::{
     code::{Failure, palpate_code::*},
-    plain::{palpate_cut_made, palpate_session_options, palpate_session_status},
+    plain::{
+        palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
+    },
 };
 
 /// A connection, and the thread that drives it.
@@ -59,6 +63,8 @@ struct RemoteSession {
     tool_id: u32,
     haptics: TrackLoop,
     epoch: std::time::Instant,
+    /// The answer that was read last, and its conversion, which serves all reads of that answer.
+    read: Mutex<Option<(Arc<TrackResponse>, Arc<Snapshot>)>>,
 }
 
 impl RemoteServer {
@@ -232,6 +238,10 @@ impl Theatre for RemoteTheatre {
         Ok(geometry_revision)
     }
 
+    fn export_tissue(&self, tissue: u32) -> Result<ExportedTissue, Failure> {
+        self.connected.call(self.client().export_tissue(&self.scene_id, tissue))
+    }
+
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure> {
         let request = EditTopologyRequest {
             scene_id: self.scene_id.clone(),
@@ -250,7 +260,11 @@ impl Theatre for RemoteTheatre {
         })
     }
 
-    fn distances(&self, tissue: Option<u32>, points: &[DVec3]) -> Result<Vec<f64>, Failure> {
+    fn nearest(
+        &self,
+        tissue: Option<u32>,
+        points: &[DVec3],
+    ) -> Result<Vec<palpate_surface_point>, Failure> {
         let request = QueryDistancesRequest {
             scene_id: self.scene_id.clone(),
             target: Some(tissue.map_or(Target::AllTissues(true), Target::TissueId)),
@@ -258,7 +272,16 @@ impl Theatre for RemoteTheatre {
             max_distance_m: 0.0,
         };
         let found = self.connected.call(self.client().query_distances(request))?;
-        Ok(found.signed_distance_m)
+        let point = |(i, metres): (usize, &f64)| palpate_surface_point {
+            tissue_id: found.tissue_ids.get(i).copied().unwrap_or_default(),
+            triangle: found.triangle_ids.get(i).copied().unwrap_or_default(),
+            barycentric: at(&found.barycentric_xyz, i),
+            position_m: at(&found.closest_xyz_m, i),
+            normal: at(&found.normal_xyz, i),
+            signed_distance_m: *metres,
+            sign_certainty: found.sign_certainty.get(i).copied().unwrap_or_default().into(),
+        };
+        Ok(found.signed_distance_m.iter().enumerate().map(point).collect())
     }
 
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure> {
@@ -282,11 +305,19 @@ impl Theatre for RemoteTheatre {
             tool_ids: vec![options.tool_id],
             mode: TrackMode::Latest.into(),
             render: vec![render],
+            report: Some(ReportOptions {
+                contact_margin_m: options.contact_margin_m,
+                max_contacts: options.max_contacts,
+                omit_sweep: options.omit_sweep != 0,
+                link_barycentrics: true,
+                ..ReportOptions::default()
+            }),
             ..TrackStart::default()
         };
         let haptics = self.connected.call(client.haptics_with(start, how))?;
         let connected = Arc::clone(&self.connected);
-        let running = RemoteSession { connected, tool_id: options.tool_id, haptics, epoch };
+        let (tool_id, read) = (options.tool_id, Mutex::default());
+        let running = RemoteSession { connected, tool_id, haptics, epoch, read };
         Ok(Opened { n_links, servo, running: Box::new(running) })
     }
 }
@@ -314,8 +345,17 @@ impl Running for RemoteSession {
         self.connected.call(self.haptics.wait(sequence)).map(|_| ())
     }
 
-    fn newest(&self) -> Option<Snapshot> {
-        Snapshot::of_server(&*self.haptics.newest()?)
+    fn newest(&self) -> Option<Arc<Snapshot>> {
+        let newest = self.haptics.newest()?;
+        let mut read = self.read.lock();
+        match &*read {
+            Some((answer, snapshot)) if Arc::ptr_eq(answer, &newest) => Some(Arc::clone(snapshot)),
+            _ => {
+                let snapshot = Arc::new(Snapshot::of_server(&newest)?);
+                *read = Some((newest, Arc::clone(&snapshot)));
+                Some(snapshot)
+            }
+        }
     }
 
     fn status(&self) -> palpate_session_status {

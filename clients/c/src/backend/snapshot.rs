@@ -2,13 +2,15 @@
 
 use palpate::{
     proto,
-    proxy::{ProxyContact, RenderState, Rendering},
-    scene::{Distance, LinkAnswer},
+    proxy::{ProxyContact, RenderState, RenderedSession},
+    scene::{Contact, ContactState, ContactStatus, Distance, LinkAnswer, TickAnswer, TissueId},
 };
 
 use crate::plain::{
-    palpate_contact, palpate_pose, palpate_quaternion, palpate_render_state, palpate_rendering,
-    palpate_vec3,
+    PALPATE_CONTACT_BEGAN, PALPATE_CONTACT_FORBIDDEN, PALPATE_CONTACT_WHOLLY_INSIDE,
+    PALPATE_DISTANCE_BEYOND, PALPATE_DISTANCE_CUT_SHORT, palpate_contact, palpate_link_distance,
+    palpate_pose, palpate_quaternion, palpate_render_state, palpate_rendering,
+    palpate_surface_contact, palpate_vec3,
 };
 use palpate_render_state::*;
 
@@ -17,6 +19,9 @@ use palpate_render_state::*;
 pub(crate) struct Snapshot {
     pub(crate) rendering: palpate_rendering,
     pub(crate) contacts: Vec<palpate_contact>,
+    pub(crate) links: Vec<palpate_link_distance>,
+    /// Contacts of all links, link by link.
+    pub(crate) surface_contacts: Vec<palpate_surface_contact>,
     pub(crate) loads: Vec<Load>,
 }
 
@@ -31,11 +36,9 @@ pub(crate) struct Load {
 
 impl Snapshot {
     /// Converts an answer of the engine.
-    pub(crate) fn of_engine(
-        sequence: u64,
-        rendering: &Rendering,
-        links: &[LinkAnswer],
-    ) -> Snapshot {
+    pub(crate) fn of_engine(sequence: u64, session: &RenderedSession) -> Snapshot {
+        let rendering = session.renderings().next().expect("one tool is rendered");
+        let answer = session.last_answer();
         let bearing = rendering.contacts.iter().filter(|c| c.force_n != glam::DVec3::ZERO);
         let contact = |c: &ProxyContact| palpate_contact {
             contact_id: c.id,
@@ -45,10 +48,8 @@ impl Snapshot {
             force_n: palpate_vec3::of(c.force_n),
         };
         let contacts: Vec<_> = bearing.map(contact).collect();
-        let distance = |link: &LinkAnswer| match &link.distance {
-            Distance::Within(near) => near.signed_distance_m,
-            Distance::Beyond(bound) => *bound,
-        };
+        let links: Vec<_> = answer.links.iter().map(link_of_engine).collect();
+        let surface_contacts = surface_contacts_of_engine(answer, session.forbidden());
         let loads = rendering.loads.iter().map(|load| Load {
             tissue: load.tissue.0,
             geometry_revision: load.geometry_revision,
@@ -67,9 +68,11 @@ impl Snapshot {
                     RenderState::Late => PALPATE_LATE,
                 },
                 n_contacts: contacts.len() as u32,
-                distance_m: links.iter().map(distance).fold(f64::INFINITY, f64::min),
+                distance_m: least(&links),
             },
             contacts,
+            links,
+            surface_contacts,
             loads: loads.collect(),
         }
     }
@@ -77,11 +80,6 @@ impl Snapshot {
     /// Converts an answer of a server; `None` if it has no rendering, for example after its time was over.
     pub(crate) fn of_server(answer: &proto::TrackResponse) -> Option<Snapshot> {
         let rendering = answer.renderings.first()?;
-        let at = |numbers: &[f32], i: usize| palpate_vec3 {
-            x: numbers[3 * i].into(),
-            y: numbers[3 * i + 1].into(),
-            z: numbers[3 * i + 2].into(),
-        };
         let n = [
             rendering.contact_ids.len(),
             rendering.contact_tissue_ids.len(),
@@ -113,7 +111,8 @@ impl Snapshot {
         let proxy = rendering.proxy.as_ref()?;
         let (p, q) = (proxy.position_m.unwrap_or_default(), proxy.orientation);
         let q = q.unwrap_or(proto::Quaternion { x: 0.0, y: 0.0, z: 0.0, w: 1.0 });
-        let distances = answer.links.iter().map(|link| link.signed_distance_m);
+        let links: Vec<_> = answer.links.iter().map(link_of_server).collect();
+        let surface_contacts = surface_contacts_of_server(answer);
         Some(Snapshot {
             rendering: palpate_rendering {
                 sequence: answer.sequence,
@@ -130,10 +129,168 @@ impl Snapshot {
                     Ok(proto::RenderState::Unspecified) | Err(_) => PALPATE_UNKNOWN,
                 },
                 n_contacts: contacts.len() as u32,
-                distance_m: distances.fold(f64::INFINITY, f64::min),
+                distance_m: least(&links),
             },
             contacts,
+            links,
+            surface_contacts,
             loads: loads.collect(),
         })
     }
+}
+
+fn least(links: &[palpate_link_distance]) -> f64 {
+    links.iter().map(|link| link.signed_distance_m).fold(f64::INFINITY, f64::min)
+}
+
+fn flag(is_set: bool, flag: u32) -> u32 {
+    if is_set { flag } else { 0 }
+}
+
+fn link_of_engine(answer: &LinkAnswer) -> palpate_link_distance {
+    let head = palpate_link_distance {
+        link: answer.link as u32,
+        n_contacts: answer.contacts_total as u32,
+        flags: flag(answer.is_cut_short, PALPATE_DISTANCE_CUT_SHORT),
+        lower_bound_m: answer.lower_bound_m,
+        depth_max_m: answer.depth_max_m.unwrap_or_default(),
+        ..Default::default()
+    };
+    match &answer.distance {
+        Distance::Beyond(bound) => palpate_link_distance {
+            flags: head.flags | PALPATE_DISTANCE_BEYOND,
+            signed_distance_m: *bound,
+            ..head
+        },
+        Distance::Within(near) => palpate_link_distance {
+            tissue_id: near.tissue.0,
+            triangle: near.on_tissue.triangle.0,
+            link_triangle: near.on_tool.triangle.0,
+            barycentric: palpate_vec3::of(near.on_tissue.barycentric),
+            link_barycentric: palpate_vec3::of(near.on_tool.barycentric),
+            on_tissue_m: palpate_vec3::of(near.on_tissue.position),
+            on_tool_m: palpate_vec3::of(near.on_tool.position),
+            normal: palpate_vec3::of(near.normal),
+            signed_distance_m: near.signed_distance_m,
+            sign_certainty: near.sign_certainty,
+            ..head
+        },
+    }
+}
+
+fn surface_contacts_of_engine(
+    answer: &TickAnswer,
+    forbidden: &[TissueId],
+) -> Vec<palpate_surface_contact> {
+    let revision = |tissue: TissueId| {
+        let state = answer.tissues.iter().find(|state| state.tissue == tissue);
+        state.map_or(0, |state| state.geometry_revision)
+    };
+    let contact = |link: usize, (c, status): (&Contact, &ContactStatus)| palpate_surface_contact {
+        contact_id: status.id,
+        geometry_revision: revision(c.tissue),
+        tissue_id: c.tissue.0,
+        triangle: c.on_tissue.triangle.0,
+        link: link as u32,
+        link_triangle: c.on_tool.triangle.0,
+        barycentric: palpate_vec3::of(c.on_tissue.barycentric),
+        link_barycentric: palpate_vec3::of(c.on_tool.barycentric),
+        on_tissue_m: palpate_vec3::of(c.on_tissue.position),
+        on_tool_m: palpate_vec3::of(c.on_tool.position),
+        normal: palpate_vec3::of(c.normal),
+        signed_distance_m: c.signed_distance_m,
+        toi: c.toi.unwrap_or(NO_TOI),
+        flags: flag(status.state == ContactState::Begin, PALPATE_CONTACT_BEGAN)
+            | flag(forbidden.contains(&c.tissue), PALPATE_CONTACT_FORBIDDEN)
+            | flag(c.wholly_inside, PALPATE_CONTACT_WHOLLY_INSIDE),
+    };
+    let of_link = |link: &LinkAnswer| {
+        let both = link.contacts.iter().zip(&link.statuses);
+        both.map(|both| contact(link.link, both)).collect::<Vec<_>>()
+    };
+    answer.links.iter().flat_map(of_link).collect()
+}
+
+/// Stands for no time of impact, as on the wire.
+const NO_TOI: f64 = -1.0;
+
+fn link_of_server(answer: &proto::LinkAnswer) -> palpate_link_distance {
+    let on_tissue = answer.on_tissue.unwrap_or_default();
+    let on_tool = answer.on_tool.unwrap_or_default();
+    palpate_link_distance {
+        link: answer.link,
+        n_contacts: answer.contacts.as_ref().map_or(0, |contacts| contacts.total),
+        tissue_id: answer.tissue_id,
+        triangle: on_tissue.triangle_id,
+        link_triangle: on_tool.triangle_id,
+        flags: flag(answer.is_lower_bound, PALPATE_DISTANCE_BEYOND)
+            | flag(answer.is_cut_short, PALPATE_DISTANCE_CUT_SHORT),
+        barycentric: vec3(on_tissue.barycentric),
+        link_barycentric: vec3(on_tool.barycentric),
+        on_tissue_m: vec3(on_tissue.position_m),
+        on_tool_m: vec3(on_tool.position_m),
+        normal: vec3(answer.normal),
+        signed_distance_m: answer.signed_distance_m,
+        lower_bound_m: answer.lower_bound_m.unwrap_or(answer.signed_distance_m),
+        sign_certainty: answer.sign_certainty,
+        depth_max_m: answer.depth_max_m.unwrap_or_default(),
+    }
+}
+
+fn surface_contacts_of_server(answer: &proto::TrackResponse) -> Vec<palpate_surface_contact> {
+    let revision = |tissue: u32| {
+        let state = answer.tissues.iter().find(|state| state.tissue_id == tissue);
+        state.map_or(0, |state| state.geometry_revision)
+    };
+    let mut found = Vec::new();
+    for link in &answer.links {
+        let Some(sent) = &link.contacts else { continue };
+        // The arrays from `link_barycentric` on may be shorter or empty.
+        let lengths = [
+            sent.tissue_ids.len(),
+            sent.triangle_ids.len(),
+            sent.link_triangle_ids.len(),
+            sent.contact_ids.len(),
+            sent.signed_distance_m.len(),
+            sent.barycentric_xyz.len() / 3,
+            sent.on_tissue_xyz_m.len() / 3,
+            sent.on_tool_xyz_m.len() / 3,
+            sent.normal_xyz.len() / 3,
+        ];
+        let n = lengths.into_iter().min().unwrap_or_default();
+        let is = |marks: &[bool], i: usize| marks.get(i).copied().unwrap_or_default();
+        let began = proto::ContactState::Begin as i32;
+        found.extend((0..n).map(|i| palpate_surface_contact {
+            contact_id: sent.contact_ids[i],
+            geometry_revision: revision(sent.tissue_ids[i]),
+            tissue_id: sent.tissue_ids[i],
+            triangle: sent.triangle_ids[i],
+            link: link.link,
+            link_triangle: sent.link_triangle_ids[i],
+            barycentric: at(&sent.barycentric_xyz, i),
+            link_barycentric: at(&sent.link_barycentric_xyz, i),
+            on_tissue_m: at(&sent.on_tissue_xyz_m, i),
+            on_tool_m: at(&sent.on_tool_xyz_m, i),
+            normal: at(&sent.normal_xyz, i),
+            signed_distance_m: sent.signed_distance_m[i].into(),
+            toi: sent.toi.get(i).map_or(NO_TOI, |toi| f64::from(*toi)),
+            flags: flag(sent.states.get(i) == Some(&began), PALPATE_CONTACT_BEGAN)
+                | flag(is(&sent.forbidden, i), PALPATE_CONTACT_FORBIDDEN)
+                | flag(is(&sent.wholly_inside, i), PALPATE_CONTACT_WHOLLY_INSIDE),
+        }));
+    }
+    found
+}
+
+/// Entry `i` of an array with three numbers for each entry; zeros beyond its end.
+pub(crate) fn at(numbers: &[f32], i: usize) -> palpate_vec3 {
+    match numbers.as_chunks().0.get(i) {
+        Some([x, y, z]) => palpate_vec3 { x: (*x).into(), y: (*y).into(), z: (*z).into() },
+        None => palpate_vec3::default(),
+    }
+}
+
+fn vec3(sent: Option<proto::Vec3>) -> palpate_vec3 {
+    let proto::Vec3 { x, y, z } = sent.unwrap_or_default();
+    palpate_vec3 { x, y, z }
 }

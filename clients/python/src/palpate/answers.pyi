@@ -185,6 +185,9 @@ class Contacts(Answer):
         """Bound on the depth of the tissue triangle's points in the link, metres; a depth is positive. Empty unless a
         contact has a triangle that may be deeper than its signed_distance_m says by more than twice the tolerance of
         the link's field; for the other contacts it is then minus that distance."""
+    @property
+    def link_barycentric_xyz(self) -> npt.NDArray[np.float32]:  # (n, 3)
+        """Barycentric weights of on_tool on the link's triangle. Empty unless link_barycentrics was requested."""
 
 class TrianglePairs(Answer):
     """Pairs of triangles with a point in common, as parallel arrays: the i-th entry of each belongs to the i-th
@@ -272,7 +275,7 @@ class LinkAnswer(Answer):
         including that of a contact that was not found, may be deeper than signed_distance_m says by more than twice
         the tolerance: no point of a tissue is deeper in the link, and no vertex of the link deeper in a tissue, than
         this. This happens near an open end, at which the side changes without a triangle and a search would take too
-        long, and if the search of a very long triangle stopped early. Not set if FLAG_DEGRADED already says so of
+        long, and if the search of a very long triangle stopped early. Not set with is_cut_short, which says so of
         everything."""
     @property
     def is_cut_short(self) -> bool:

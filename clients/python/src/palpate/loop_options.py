@@ -30,6 +30,8 @@ class Report:
         link_pairs: also report the crossing triangles of two links.
         max_pairs: number of pairs given for each link. 0: 256.
         report_stages: also report the time that a tick spent in each stage at the server.
+        link_barycentrics: also give `link_barycentric_xyz` of contacts, the weights on the link's
+            triangle.
     """
 
     max_distance_m: float = 0.0
@@ -43,6 +45,7 @@ class Report:
     max_pairs: int = 0
     omit_sweep: bool = False
     report_stages: bool = False
+    link_barycentrics: bool = False
 
     def message(self) -> Any:
         """Converts the options to the contract's message."""

@@ -15,7 +15,8 @@ use palpate::{
     proto,
     proxy::{RenderOptions, RenderedSession},
     scene::{
-        ToolId,
+        Tool, ToolId,
+        limits::CONTACTS_MAX,
         tick::{TickOptions, ToolPose},
     },
     servo::{DeviceFeed, DevicePose},
@@ -26,7 +27,7 @@ use parking_lot::Mutex;
 use super::LocalScene;
 use crate::{
     backend::snapshot::Snapshot,
-    border::PANICKED,
+    border::{PANICKED, at_most},
     code::{Failure, palpate_code::*},
     plain::palpate_session_options,
 };
@@ -56,7 +57,7 @@ struct Work {
 
 /// State that C reads between ticks.
 struct Seen {
-    newest: Option<Snapshot>,
+    newest: Option<Arc<Snapshot>>,
     answered: Instant,
     failure: Option<String>,
 }
@@ -71,8 +72,7 @@ impl LocalSession {
         let tool = ToolId(options.tool_id);
         let posed = scene.scene.tool(tool).map_err(super::of_scene)?;
         let n_links = posed.links.len();
-        let mut answers = TickOptions::default();
-        answers.fit_margin([posed.as_ref()]);
+        let answers = tick_options(options, &posed)?;
         let render = of_options(tool, render);
         let opened = RenderedSession::new(Arc::clone(&scene.scene), &[tool], answers, &[render]);
         let session = opened.map_err(|e| Failure::argument(e.to_string()))?;
@@ -140,7 +140,7 @@ impl LocalSession {
         failed.map_or(Ok(()), Err)
     }
 
-    pub(super) fn snapshot(&self) -> Option<Snapshot> {
+    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.seen.lock().newest.clone()
     }
 
@@ -171,7 +171,7 @@ fn note(seen: &Mutex<Seen>, answer: Result<Snapshot, String>) {
     let mut seen = seen.lock();
     seen.answered = Instant::now();
     match answer {
-        Ok(snapshot) => seen.newest = Some(snapshot),
+        Ok(snapshot) => seen.newest = Some(Arc::new(snapshot)),
         Err(message) => seen.failure = Some(message),
     }
 }
@@ -202,9 +202,28 @@ impl Work {
         if let Some(model) = &rendering.local_model {
             self.feed.give(model, at.at_ns);
         }
-        let links = &self.session.last_answer().links;
-        Ok(Snapshot::of_engine(self.sequence, rendering, links))
+        Ok(Snapshot::of_engine(self.sequence, &self.session))
     }
+}
+
+/// Options of the session's ticks, within the limits of a server.
+fn tick_options(options: &palpate_session_options, tool: &Tool) -> Result<TickOptions, Failure> {
+    let mut ticks = TickOptions { sweep: options.omit_sweep == 0, ..TickOptions::default() };
+    let (margin, most) = (options.contact_margin_m, ticks.max_distance_m);
+    if !(0.0..=most).contains(&margin) {
+        let message = format!("contact_margin_m is {margin}, expected 0 to {most}");
+        return Err(Failure::argument(message));
+    }
+    at_most(options.max_contacts as usize, CONTACTS_MAX, "max_contacts")?;
+    if margin > 0.0 {
+        ticks.contact_margin_m = margin;
+    } else {
+        ticks.fit_margin([tool]);
+    }
+    if options.max_contacts > 0 {
+        ticks.max_contacts = options.max_contacts as usize;
+    }
+    Ok(ticks)
 }
 
 fn of_options(tool: ToolId, sent: &proto::RenderOptions) -> RenderOptions {
