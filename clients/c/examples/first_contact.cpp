@@ -1,5 +1,5 @@
-// A hand presses a tip 3 mm into a slab and feels the force, with the engine in this process or, with an address, at a
-// server.
+// A hand presses a tip 3 mm into a slab, feels the force and asks where the tip touches, with the engine in this process
+// or, with an address, at a server.
 //
 //   first_contact [HOST:PORT]
 
@@ -39,6 +39,10 @@ void touch(palpate::Server server) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         std::printf("%4.1f mm deep: %.3f N\n", 1e3 * (0.005 - height_m), felt.force_n.z);
+    }
+    for (const palpate_surface_contact& contact : session.surface_contacts().value()) {
+        std::printf("triangle %u, %.1f um away, at its weights %.2f %.2f %.2f\n", contact.triangle,
+                    1e6 * contact.signed_distance_m, contact.barycentric.x, contact.barycentric.y, contact.barycentric.z);
     }
     scene.remove().value();
 }
