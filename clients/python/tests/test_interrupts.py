@@ -146,7 +146,7 @@ def test_arguments_are_told_as_what_they_are(scene: palpate.Scene) -> None:
             r"position_m has the shape \(4,\)",
             lambda: scene.add_tool("p", mesh, probes=[_probe(1, 2, 3, 4)]),
         ),
-        (TypeError, "mesh has ndarray, expected links", lambda: scene.add_tool("probe", list(mesh))),
+        (TypeError, "mesh has ndarray, expected links", lambda: scene.add_tool("probe", [*mesh, mesh[1]])),
         (ValueError, "together", lambda: palpate.connect("127.0.0.1:1", certificate="server.pem")),
         (ValueError, "together", lambda: palpate.connect("127.0.0.1:1", certificate_key="server.key")),
         (ValueError, "no header can hold", lambda: palpate.connect("127.0.0.1:1", key="secret\n")),

@@ -116,9 +116,9 @@ def test_a_refused_tick_is_told_and_the_loop_goes_on(scene: palpate.Scene, probe
     with scene.track([probe]) as loop:
         good = loop.tick([0, 0, 0.1])
         with pytest.raises(palpate.InvalidArgument) as refused:
-            loop.tick(palpate.Pose((0, 0, 0.1), (0, 0, 0, 0.5)))
-        assert refused.value.field == "tools[0].pose.orientation"
-        assert "0.5, expected 1" in refused.value.message
+            loop.tick(palpate.Pose((0, 0, 20_000.0)))
+        assert refused.value.field == "tools[0].pose.position_m.z"
+        assert "20000, expected" in refused.value.message
         assert loop.answer is good
         assert loop.tick([0, 0, 0.1]).sequence == 3
         with pytest.raises(ValueError, match=r"shape \(2,\)"):

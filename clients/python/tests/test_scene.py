@@ -125,23 +125,6 @@ def test_a_tool_of_links_is_exported_link_by_link(scene: palpate.Scene) -> None:
             assert distance == pytest.approx((side + 0.06 - 0.055) / np.sqrt(2), abs=1e-7)
 
 
-def test_weights_of_contacts_belong_to_the_exported_surfaces(scene: palpate.Scene) -> None:
-    organ = scene.add_tissue("organ", octahedron(0.05))
-    tool = scene.add_tool("probe", octahedron(0.005))
-    at = (0.011, 0.007, 0.036)
-    report = palpate.Report(contact_margin_m=0.005, link_barycentrics=True)
-    contacts = scene.query_contacts(tool, at, report=report).links[0].contacts
-    assert contacts.total >= 1
-    sides = (
-        (organ.export(), contacts.triangle_ids, contacts.barycentric_xyz, contacts.on_tissue_xyz_m, (0, 0, 0)),
-        (tool.export()[0], contacts.link_triangle_ids, contacts.link_barycentric_xyz, contacts.on_tool_xyz_m, at),
-    )
-    for surface, triangles, weights, points, origin in sides:
-        corners = surface.positions_m[surface.triangles[triangles]] + np.array(origin)
-        assert np.allclose(np.einsum("nk,nkx->nx", weights, corners), points, atol=1e-7)
-    assert len(scene.query_contacts(tool, at).links[0].contacts.link_barycentric_xyz) == 0
-
-
 def test_deformations_are_acknowledged_in_order(scene: palpate.Scene) -> None:
     tissue = scene.add_tissue("organ", octahedron(0.05))
     with scene.deformations(in_flight_max=4) as stream:

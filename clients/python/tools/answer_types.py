@@ -22,6 +22,7 @@ import enum
 import numpy as np
 import numpy.typing as npt
 
+from .contact_list import ContactList
 from .pose import Pose
 from .views import Answer
 '''
@@ -96,7 +97,8 @@ def stub(compiled: descriptor_pb2.FileDescriptorSet) -> str:
             lines += [f"    {line}" for line in _doc(comments.get(f"{described.name}.{member.name}", ""))]
         lines += [""]
     for found in messages:
-        lines += [f"class {found.name}(Answer):"]
+        mixin = views.MIXINS.get(found.name)
+        lines += [f"class {found.name}({f'{mixin.__name__}, ' if mixin else ''}Answer):"]
         lines += [f"    {line}" for line in _doc(comments[found.name])]
         for field in found.fields:
             shape = views.rows(field) if views.is_repeated(field) else ()

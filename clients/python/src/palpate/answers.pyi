@@ -6,6 +6,7 @@ import enum
 import numpy as np
 import numpy.typing as npt
 
+from .contact_list import ContactList
 from .pose import Pose
 from .views import Answer
 
@@ -120,7 +121,7 @@ class SurfacePoint(Answer):
         (MeshReport.reversed_triangles) and in every triangle of a left-handed mesh. ExportTissue and ExportTool
         return the stored order."""
 
-class Contacts(Answer):
+class Contacts(ContactList, Answer):
     """Contacts as parallel arrays: the i-th entry of each belongs to the i-th contact. A `_xyz` array holds three
     numbers for each contact. f32: rounded by at most 6e-8 of the coordinate. A contact is a tissue triangle that
     is inside the link or nearer to it than contact_margin_m. A link that is wholly inside a tissue touches no

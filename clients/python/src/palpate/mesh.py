@@ -6,17 +6,72 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Protocol, Union
 
 import numpy.typing as npt
 
 from .contract import PACKAGE, POOL, message
 from .packed import floats, indices
 from .pose import PoseLike
+from .surface import Surface
 
-# Path of a file in a format given by its extension (OBJ, STL, PLY, OFF, legacy VTK), or positions `(n, 3)` and
-# triangles `(m, 3)`, counter-clockwise seen from outside.
-MeshLike = Union[str, "os.PathLike[str]", tuple[npt.ArrayLike, npt.ArrayLike]]
+# Path of a file in a format given by its extension (OBJ, STL, PLY, OFF, legacy VTK); or positions `(n, 3)` and
+# triangles `(m, 3)`, counter-clockwise seen from outside, as two arrays or as an object of trimesh, pyvista, meshio or
+# open3d.
+MeshLike = Union[
+    str,
+    "os.PathLike[str]",
+    tuple[npt.ArrayLike, npt.ArrayLike],
+    Surface,
+    "Trimesh",
+    "Open3d",
+    "Pyvista",
+    "Meshio",
+]
+# Attributes of objects that have positions and triangles: of Surface, Trimesh, Open3d and Pyvista.
+_ATTRIBUTES = [
+    ("positions_m", "triangles"),
+    ("vertices", "faces"),
+    ("vertices", "triangles"),
+    ("points", "regular_faces"),
+]
+
+
+class Trimesh(Protocol):
+    """A mesh as `trimesh.Trimesh` is."""
+
+    @property
+    def vertices(self) -> Any: ...
+    @property
+    def faces(self) -> Any: ...
+
+
+class Open3d(Protocol):
+    """A mesh as `open3d.geometry.TriangleMesh` is."""
+
+    @property
+    def vertices(self) -> Any: ...
+    @property
+    def triangles(self) -> Any: ...
+
+
+class Pyvista(Protocol):
+    """A mesh as `pyvista.PolyData` is."""
+
+    @property
+    def points(self) -> Any: ...
+    @property
+    def regular_faces(self) -> Any: ...
+
+
+class Meshio(Protocol):
+    """A mesh as `meshio.Mesh` is."""
+
+    @property
+    def points(self) -> Any: ...
+    @property
+    def cells_dict(self) -> Any: ...
+
 
 # A chunk may have 1 MiB; a triangle takes at most 3 x 5 bytes.
 _CHUNK_BYTES = 1 << 19
@@ -69,6 +124,29 @@ class Probe:
     link: int = 0
 
 
+def arrays_of(mesh: Any) -> tuple[Any, Any] | None:
+    """Returns positions and triangles; None for the path of a file.
+
+    Raises:
+        TypeError: this is no mesh.
+        ValueError: the object has other faces than triangles.
+    """
+    if isinstance(mesh, (str, os.PathLike)):
+        return None
+    if isinstance(mesh, (tuple, list)) and len(mesh) == 2:
+        return mesh[0], mesh[1]
+    cells = getattr(mesh, "cells_dict", None)
+    if isinstance(cells, dict):
+        if set(cells) != {"triangle"}:
+            raise ValueError(f"mesh has cells of the types {sorted(cells)}, expected triangles alone")
+        return mesh.points, cells["triangle"]
+    for points, faces in _ATTRIBUTES:
+        if hasattr(mesh, points) and hasattr(mesh, faces):
+            return getattr(mesh, points), getattr(mesh, faces)
+    expected = "a file, (positions, triangles), or a mesh of trimesh, pyvista, meshio or open3d"
+    raise TypeError(f"mesh has {type(mesh).__name__}, expected {expected}")
+
+
 class MeshUpload:
     """A mesh to be sent: a header that declares it, then chunks."""
 
@@ -92,20 +170,22 @@ class MeshUpload:
             scale_to_m=scale_to_m, basis=f"MESH_BASIS_{basis}", fill_holes_m=fill_holes_m, weld_m=weld_m
         )
         self._link = link
-        if isinstance(mesh, tuple):
-            positions, triangles = mesh
+        arrays = arrays_of(mesh)
+        if arrays is not None:
+            positions, triangles = arrays
             self._file = b""
             self._positions = floats(positions, "positions")
             self._triangles = indices(triangles, "triangles", 3)
             self.header.raw.vertices = len(self._positions)
             self.header.raw.triangles = len(self._triangles)
         else:
-            extension = Path(mesh).suffix.lstrip(".").upper()
+            path: Any = mesh
+            extension = Path(path).suffix.lstrip(".").upper()
             known = POOL.FindEnumTypeByName(f"{PACKAGE}.MeshFormat").values_by_name
             formats = [name.removeprefix("MESH_FORMAT_") for name in known][1:]
             if extension not in formats:
                 raise ValueError(f"{mesh} ends with {extension!r}, expected one of {', '.join(formats)}")
-            self._file = Path(mesh).read_bytes()
+            self._file = Path(path).read_bytes()
             self.header.file.format = f"MESH_FORMAT_{extension}"
             self.header.file.bytes = len(self._file)
 

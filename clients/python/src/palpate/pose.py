@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,24 @@ import numpy.typing as npt
 from .contract import message
 
 _POSE = message("Pose")
+# Largest accepted difference of a quaternion's norm from 1, as at the server.
+NORM_SLACK = 1e-3
+
+
+@runtime_checkable
+class Rotation(Protocol):
+    """A rotation, as `scipy.spatial.transform.Rotation` is."""
+
+    def as_quat(self) -> Any:
+        """The rotation as a quaternion x, y, z, w."""
 
 
 def _floats(values: npt.ArrayLike, name: str, size: int) -> npt.NDArray[np.float64]:
     array = np.array(values, dtype=np.float64)
     if array.shape != (size,):
         raise ValueError(f"{name} has the shape {array.shape}, expected ({size},)")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} is {array.tolist()}, expected finite numbers")
     return array
 
 
@@ -33,16 +45,23 @@ class Pose:
 
     __slots__ = ("orientation", "position_m")
 
-    def __init__(self, position_m: npt.ArrayLike = (0, 0, 0), orientation: npt.ArrayLike = (0, 0, 0, 1)) -> None:
-        """`position_m`: metres. `orientation`: a quaternion x, y, z, w of norm 1. (The server
-        normalises a quaternion within 1e-3 of that, and refuses any other.)
+    def __init__(
+        self, position_m: npt.ArrayLike = (0, 0, 0), orientation: npt.ArrayLike | Rotation = (0, 0, 0, 1)
+    ) -> None:
+        """`position_m`: metres. `orientation`: a quaternion x, y, z, w of norm 1, to within 1e-3, or
+        a rotation of SciPy.
 
         Raises:
-            ValueError: these are not three and four numbers.
+            ValueError: these are not three and four finite numbers, or the norm is another.
         """
         # The arrays are copied: the caller may change its own later.
         self.position_m = _floats(position_m, "position_m", 3)
-        self.orientation = _floats(orientation, "orientation", 4)
+        self.orientation = _floats(
+            orientation.as_quat() if isinstance(orientation, Rotation) else orientation, "orientation", 4
+        )
+        norm = float(np.linalg.norm(self.orientation))
+        if not abs(norm - 1) <= NORM_SLACK:
+            raise ValueError(f"orientation {self.orientation.tolist()} has the norm {norm}, expected 1")
 
     def __repr__(self) -> str:
         return f"Pose({self.position_m.tolist()}, {self.orientation.tolist()})"
@@ -84,6 +103,22 @@ class Pose:
         ]
         matrix[:3, 3] = self.position_m
         return matrix
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """The pose as a 4 x 4 matrix, for functions that take arrays."""
+        return self.matrix if dtype is None else self.matrix.astype(dtype)
+
+    def inverse(self) -> Pose:
+        """Returns the transform back."""
+        turn = np.array((-1, -1, -1, 1)) * self.orientation
+        return Pose(-(Pose((0, 0, 0), turn) * self.position_m), turn)
+
+    def __matmul__(self, other: PoseLike) -> Pose:
+        """Returns the pose that applies `other` first and then this one."""
+        inner = as_pose(other)
+        x, y, z, w = self.orientation
+        product = np.array([[w, -z, y, x], [z, w, -x, y], [-y, x, w, z], [-x, -y, -z, w]]) @ inner.orientation
+        return Pose(self * inner.position_m, product / np.linalg.norm(product))
 
     def __mul__(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Transforms points, `(n, 3)` or `(3,)`, from the frame of the pose to the frame that it

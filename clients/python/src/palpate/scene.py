@@ -61,6 +61,7 @@ class Scene:
         scale_to_m: float = 1.0,
         left_handed: bool = False,
         forbidden_region: bool = False,
+        fill_holes_m: float = 0.0,
         weld_m: float = 0.0,
         as_wound: bool = False,
     ) -> Tissue:
@@ -73,6 +74,8 @@ class Scene:
             left_handed: the mesh is left-handed with z flipped, as in Unity. All else stays
                 right-handed.
             forbidden_region: rendered tools stay out, and the tissue bears no load.
+            fill_holes_m: each hole in a box with a diagonal of at most this length is filled,
+                metres. 0: none.
             weld_m: open edges whose ends are at most this far apart are joined, metres. 0: only
                 those at equal positions.
             as_wound: tissue is on the side that triangles face away from, also if a closed surface
@@ -85,7 +88,7 @@ class Scene:
         Raises:
             Refused: the mesh is malformed or too large, or the name is in use. Nothing was added.
         """
-        upload = MeshUpload(mesh, scale_to_m, left_handed, weld_m=weld_m)
+        upload = MeshUpload(mesh, scale_to_m, left_handed, fill_holes_m=fill_holes_m, weld_m=weld_m)
         kind = "FORBIDDEN_REGION" if forbidden_region else "TISSUE"
         header = {
             "scene_id": self.id,
@@ -129,7 +132,7 @@ class Scene:
         """
         only: Any = mesh
         links = [Link(name, only, scale_to_m, left_handed, None, 0, fill_holes_m, weld_m)]
-        if isinstance(only, list) or isinstance(only, tuple) and any(isinstance(one, Link) for one in only):
+        if isinstance(only, (list, tuple)) and (len(only) != 2 or any(isinstance(one, Link) for one in only)):
             links = list(only)
         for one in links:
             if not isinstance(one, Link):

@@ -12,7 +12,7 @@ from weakref import WeakSet
 from . import answers
 from .connection import Connection, PathLike, ServerAddress
 from .contract import CALLS
-from .errors import PalpateError, Unavailable
+from .errors import AlreadyExists, PalpateError, Unavailable
 from .owners import PAUSE_S, Owners, Route
 from .scene import Scene
 
@@ -114,19 +114,36 @@ class Server:
         # Open loops, which end before the connections are closed.
         self.loops: WeakSet[HapticLoop] = WeakSet()
 
-    def create_scene(self, scene_id: str, *, durable: bool | None = None) -> Scene:
+    def create_scene(self, scene_id: str, *, durable: bool | None = None, replace: bool = False) -> Scene:
         """Creates an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and `-`.
 
         Args:
             durable: True: the scene survives the server. `None`: it does if the server keeps
                 scenes.
+            replace: a scene that has this id is deleted first.
 
         Raises:
-            AlreadyExists: a scene has this id: `scene` opens it.
+            AlreadyExists: a scene has this id.
             FailedPrecondition: the scene is to be durable, and the server keeps none.
         """
-        self.ask("CreateScene", scene_id=scene_id, durable=durable)
+        try:
+            self.ask("CreateScene", scene_id=scene_id, durable=durable)
+        except AlreadyExists as taken:
+            if not replace:
+                ways = f"`scene({scene_id!r})` opens it, `create_scene({scene_id!r}, replace=True)` deletes it first"
+                said = f"{taken.message}: {ways}"
+                raise AlreadyExists(taken.call, taken.code, said, taken.field, taken.subject) from None
+            self.delete_scene(scene_id)
+            self.ask("CreateScene", scene_id=scene_id, durable=durable)
         return Scene(self, scene_id)
+
+    def delete_scene(self, scene_id: str) -> None:
+        """Deletes a scene. Loops in it end with NotFound.
+
+        Raises:
+            NotFound: the scene does not exist.
+        """
+        self.ask("DeleteScene", scene_id=scene_id)
 
     def scene(self, scene_id: str) -> Scene:
         """Opens an existing scene.

@@ -28,6 +28,20 @@ class Surface:
     geometry_revision: int = 0
     topology_revision: int = 0
 
+    def to_trimesh(self) -> Any:
+        """Returns a `trimesh.Trimesh` with the same vertices and triangles."""
+        import trimesh
+
+        return trimesh.Trimesh(self.positions_m, self.triangles, process=False)
+
+    def to_pyvista(self) -> Any:
+        """Returns a `pyvista.PolyData` with the same vertices and triangles."""
+        import pyvista
+
+        faces: Any = self.triangles.astype(np.int64)
+        points: Any = self.positions_m
+        return pyvista.PolyData.from_regular_faces(points, faces)
+
 
 def joined_surface(chunks: Sequence[Any], geometry: int = 0, topology: int = 0) -> Surface:
     """Joins the chunks of an export."""

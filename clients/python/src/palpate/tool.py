@@ -29,6 +29,17 @@ class Tool:
         self.reports = reports
         self.fields = fields
 
+    @property
+    def report(self) -> answers.MeshReport:
+        """Mesh report of a tool with one link.
+
+        Raises:
+            ValueError: the tool has several links: see `reports`.
+        """
+        if len(self.reports) != 1:
+            raise ValueError(f"{self!r} has {len(self.reports)} links: each has its own in `reports`")
+        return self.reports[0]
+
     def export(self) -> list[Surface]:
         """Returns the links' surfaces, each in its own frame."""
         first, *parts = self.scene.server.exchange("ExportTool", self.scene.id, tool_id=self.id)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
+from .contact_list import ContactList
 from .contract import PACKAGE, POOL
 from .pose import Pose
 
@@ -40,6 +41,8 @@ ROWS = {
 }
 # Messages of parallel arrays: a missing message is empty.
 PARALLEL = {"Contacts", "TrianglePairs"}
+# Classes that a message's class inherits beside `Answer`.
+MIXINS: dict[str, type] = {"Contacts": ContactList}
 # Fields that the server always sends.
 ALWAYS = {
     "Rendering.proxy",
@@ -76,14 +79,16 @@ class Answer:
     def __init__(self, raw: Any) -> None:
         self.raw = raw
 
-    # Python calls this only for fields that were not read yet: each field is read once and kept.
-    def __getattr__(self, name: str) -> Any:
-        reader = self._readers.get(name)
-        if reader is None:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}")
-        value = reader(self.raw)
-        self.__dict__[name] = value
-        return value
+    # Type checkers know the fields from answers.pyi, and find misspelled ones.
+    if not TYPE_CHECKING:
+        # Python calls this only for fields that were not read yet: each field is read once and kept.
+        def __getattr__(self, name: str) -> Any:
+            reader = self._readers.get(name)
+            if reader is None:
+                raise AttributeError(f"{type(self).__name__} has no {name!r}")
+            value = reader(self.raw)
+            self.__dict__[name] = value
+            return value
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._readers]
@@ -233,5 +238,6 @@ def classes() -> dict[str, Any]:
     for found in messages:
         readers = {field.name: _reader(field) for field in found.fields}
         space = {"_readers": readers, "__module__": _MODULE, "__doc__": Answer.__doc__}
-        _classes[found.name] = type(found.name, (Answer,), space)
+        mixins = (MIXINS[found.name],) if found.name in MIXINS else ()
+        _classes[found.name] = type(found.name, (*mixins, Answer), space)
     return _classes
