@@ -34,6 +34,7 @@ class View {
   private stream = new AbortController();
   private colour: TissueColour = "plain";
   private depthMax = 1e-3;
+  private hasWires = false;
   private isPaused = false;
   private chosenScene = "";
   private isDue = false;
@@ -64,6 +65,7 @@ class View {
     force: () => Math.hypot(...(this.panel.chosenTool(this.model)?.force ?? [])),
     revisions: () => [...this.model.tissues.values()].map((t) => [t.geometryRevision, t.topologyRevision]),
     frames: () => this.model.frames,
+    towards: () => this.stage.towards(),
     drawNow: () => this.stage.drawNow(),
     takeAgain: () => this.retake(),
   };
@@ -131,7 +133,8 @@ class View {
   private show(): void {
     const { model } = this;
     const now = seconds();
-    this.stage.show(model, this.panel.chosen(model), { colour: this.colour, depthMax: this.depthMax }, now);
+    const { colour, depthMax, hasWires } = this;
+    this.stage.show(model, this.panel.chosen(model), { colour, depthMax, hasWires }, now);
     this.panel.show(model, now);
     this.showLegend();
     this.showLook();
@@ -274,6 +277,14 @@ class View {
         this.show();
       });
     }
+    element<HTMLInputElement>("wires").addEventListener("change", (event) => {
+      this.hasWires = (event.target as HTMLInputElement).checked;
+      this.show();
+    });
+    element<HTMLInputElement>("opened").addEventListener("change", (event) => {
+      this.stage.isOpened = (event.target as HTMLInputElement).checked;
+      this.show();
+    });
     element("key-form").addEventListener("submit", (event) => {
       event.preventDefault();
       // Session storage: the key must not outlive this tab.
@@ -292,6 +303,8 @@ class View {
     if (event.key === "?") element<HTMLDialogElement>("help").showModal();
     if (event.key === "p") this.setPaused(!this.isPaused);
     if (event.key === "f") this.stage.fit(this.model);
+    if (event.key === "w") element("wires").click();
+    if (event.key === "x") element("opened").click();
     if (event.key === "Escape") this.nudge("release");
     if (event.target !== element("canvas")) return;
     if (this.look(event)) {

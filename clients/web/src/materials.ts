@@ -1,7 +1,14 @@
 // Materials of surfaces. Tissue can be coloured by its vertices' history: one shader serves all modes, so that a change
 // of mode compiles nothing.
 
-import { Color, DoubleSide, MeshBasicMaterial, MeshStandardMaterial, type WebGLProgramParametersWithUniforms } from "three";
+import {
+  Color,
+  DoubleSide,
+  LineBasicMaterial,
+  MeshBasicMaterial,
+  MeshStandardMaterial,
+  type WebGLProgramParametersWithUniforms,
+} from "three";
 
 export type TissueColour = "plain" | "depth" | "age";
 
@@ -21,6 +28,10 @@ export class TissueMaterial extends MeshStandardMaterial {
       roughness: 0.52,
       metalness: 0,
       side: DoubleSide,
+      // Lines along edges lie in front.
+      polygonOffset: true,
+      polygonOffsetFactor: 1,
+      polygonOffsetUnits: 1,
     });
     if (isForbidden) [this.transparent, this.opacity, this.depthWrite] = [true, 0.35, false];
   }
@@ -60,10 +71,21 @@ export class TissueMaterial extends MeshStandardMaterial {
       .replace(
         "#include <color_fragment>",
         `#include <color_fragment>
+        // The inside is darker and cooler than the outside.
+        if (!gl_FrontFacing) diffuseColor.rgb *= vec3(0.22, 0.40, 0.72);
         if (uMode == 1) diffuseColor.rgb = scale(clamp(vHistory.x / uDepthMax, 0.0, 1.0));
         if (uMode == 2) diffuseColor.rgb = scale(1.0 - clamp((uSeconds - vHistory.y) / ${AGE_MAX_S.toFixed(1)}, 0.0, 1.0));`,
       );
   }
+}
+
+/** Material of the edges that a cut has opened. */
+export function cutMaterial(): LineBasicMaterial {
+  return new LineBasicMaterial({ color: "#5c0d12" });
+}
+
+export function wireMaterial(): MeshBasicMaterial {
+  return new MeshBasicMaterial({ color: "#10151a", wireframe: true, transparent: true, opacity: 0.35 });
 }
 
 export function instrumentMaterial(): MeshStandardMaterial {

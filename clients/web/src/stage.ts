@@ -8,6 +8,7 @@ import {
   HemisphereLight,
   Line,
   LineDashedMaterial,
+  LineSegments,
   Matrix4,
   Mesh,
   type Material,
@@ -24,13 +25,15 @@ import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 
 import { Arrows, Dots } from "./arrows";
 import type { Pose, Session, ToolPose, Triple } from "./frames";
-import { ghostMaterial, instrumentMaterial, TissueMaterial, type TissueColour } from "./materials";
-import type { Model, Tool } from "./model";
+import { cutMaterial, ghostMaterial, instrumentMaterial, TissueMaterial, wireMaterial, type TissueColour } from "./materials";
+import type { Model, Tissue, Tool } from "./model";
 
 /** Options of the picture in addition to the model. */
 export interface StageOptions {
   colour: TissueColour;
   depthMax: number;
+  /** The edges of all triangles are drawn. */
+  hasWires: boolean;
 }
 
 export interface StageEvents {
@@ -58,11 +61,13 @@ export class Stage {
   private readonly renderer: WebGLRenderer;
   private controls: OrbitControls;
   private readonly scene = new Scene();
-  private readonly tissues = new Map<number, Mesh<BufferGeometry, TissueMaterial>>();
+  private readonly tissues = new Map<number, TissueGroup>();
   private readonly tools = new Map<number, ToolGroups>();
   private readonly forces = new Arrows("#ffb02e");
   private readonly contacts = new Dots("#ffe3a3");
   private readonly normals = new Arrows("#ffe3a3");
+  private readonly cut = cutMaterial();
+  private readonly wires = wireMaterial();
   private readonly instrument = instrumentMaterial();
   private readonly ghost = ghostMaterial();
   private readonly springMaterial = new LineDashedMaterial({
@@ -79,6 +84,7 @@ export class Stage {
   /** The camera is where the last fit put it. */
   private isFit = false;
   private isDue = false;
+  private section: Plane[] = [];
   private drag: { tool: number; plane: Plane; offset: Vector3 } | null = null;
 
   constructor(
@@ -87,6 +93,7 @@ export class Stage {
   ) {
     // Needed for pictures: without this option a picture taken after the drawing is empty.
     this.renderer = new WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true, alpha: true });
+    this.renderer.localClippingEnabled = true;
     this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio));
     // A lamp at the viewer's left shoulder: it moves with the camera and points at the camera's target.
     for (const [colour, strength, from] of LAMPS) {
@@ -119,7 +126,7 @@ export class Stage {
   }
 
   clear(): void {
-    for (const mesh of this.tissues.values()) this.scene.remove(mesh);
+    for (const group of this.tissues.values()) this.scene.remove(group);
     this.tissues.clear();
     for (const groups of this.tools.values()) groups.remove();
     this.tools.clear();
@@ -147,6 +154,14 @@ export class Stage {
     this.controls.dollyIn(factor);
   }
 
+  /** Cuts the picture open: tissue in front of a plane across the view through its middle is not drawn. */
+  set isOpened(isOpened: boolean) {
+    const towards = this.camera.getWorldDirection(new Vector3());
+    const plane = new Plane().setFromNormalAndCoplanarPoint(towards, this.controls.target);
+    this.section = isOpened ? [plane] : [];
+    this.cut.clippingPlanes = this.wires.clippingPlanes = this.section;
+  }
+
   set theme(theme: { force: string; ghost: string; contact: string }) {
     this.forces.colour = theme.force;
     this.contacts.colour = this.normals.colour = theme.contact;
@@ -166,6 +181,11 @@ export class Stage {
   axes(): Triple[] {
     const toScreen = this.camera.quaternion.clone().invert();
     return AXES.map((axis) => new Vector3(...axis).applyQuaternion(toScreen).toArray());
+  }
+
+  /** Direction from the camera's target to the camera. */
+  towards(): Triple {
+    return this.camera.position.clone().sub(this.controls.target).normalize().toArray();
   }
 
   /** Width of a pixel at the camera's target, metres. */
@@ -202,24 +222,26 @@ export class Stage {
   }
 
   private showTissues(model: Model, options: StageOptions, seconds: number): void {
-    for (const [id, mesh] of this.tissues) {
-      if (model.tissues.get(id)?.surface.geometry === mesh.geometry) continue;
-      this.scene.remove(mesh);
-      mesh.material.dispose();
+    for (const [id, group] of this.tissues) {
+      if (model.tissues.get(id)?.surface === group.tissue.surface) continue;
+      this.scene.remove(group);
+      group.material.dispose();
       this.tissues.delete(id);
     }
     for (const tissue of model.tissues.values()) {
       tissue.surface.update();
-      let mesh = this.tissues.get(tissue.id);
-      if (mesh === undefined) {
-        mesh = new Mesh(tissue.surface.geometry, new TissueMaterial(tissue.isForbidden));
-        this.tissues.set(tissue.id, mesh);
-        this.scene.add(mesh);
+      let group = this.tissues.get(tissue.id);
+      if (group === undefined) {
+        group = new TissueGroup(tissue, this.cut, this.wires);
+        this.tissues.set(tissue.id, group);
+        this.scene.add(group);
       }
-      mesh.visible = tissue.isShown;
-      mesh.material.mode = options.colour;
-      mesh.material.depthMax = options.depthMax;
-      mesh.material.seconds = seconds;
+      group.visible = tissue.isShown;
+      group.wires.visible = options.hasWires;
+      group.material.mode = options.colour;
+      group.material.depthMax = options.depthMax;
+      group.material.seconds = seconds;
+      group.material.clippingPlanes = this.section;
     }
   }
 
@@ -376,6 +398,26 @@ export class Stage {
     this.drag = null;
     this.controls.enabled = true;
     delete this.canvas.dataset["drag"];
+  }
+}
+
+/** A tissue with the edges of its cuts, and on request those of its triangles. */
+class TissueGroup extends Group {
+  readonly material: TissueMaterial;
+  readonly wires: Mesh;
+
+  constructor(
+    readonly tissue: Tissue,
+    cut: Material,
+    wires: Material,
+  ) {
+    super();
+    const { surface } = tissue;
+    this.material = new TissueMaterial(tissue.isForbidden);
+    this.wires = new Mesh(surface.geometry, wires);
+    const edges = new LineSegments(surface.cutEdges, cut);
+    edges.frustumCulled = false;
+    this.add(new Mesh(surface.geometry, this.material), this.wires, edges);
   }
 }
 

@@ -5,8 +5,15 @@ import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Sphere, Vector3 } fr
 
 import type { SurfaceChange } from "./frames";
 
+/** Vertices of an edge as one number; there are fewer than 2^26 vertices. */
+const EDGE_BASE = 2 ** 26;
+/** Share of the time in which open edges are looked for while cuts go on. */
+const EDGES_SHARE = 0.1;
+
 export class Surface {
   readonly geometry = new BufferGeometry();
+  /** The open edges that cuts have made, as lines between this surface's vertices. */
+  readonly cutEdges = new BufferGeometry();
   vertices = 0;
   /** Triangle ids, with those that a cut removed, and triangles that are there. */
   triangles = 0;
@@ -22,12 +29,19 @@ export class Surface {
   private corners = new Uint32Array(0);
   private isChanged = false;
   private isCut = false;
+  /** Open edges before the first cut; null: nothing was cut yet. */
+  private uncut: Set<number> | null = null;
+  private areEdgesDue = false;
+  /** When the open edges were found, and how long it took, milliseconds. */
+  private edgesAt = 0;
+  private edgesTook = 0;
 
   constructor(private readonly isRigid: boolean) {}
 
   /** Applies a change; `seconds`: current time by any clock. */
   take(change: SurfaceChange, seconds: number): void {
-    if (change.isNew) this.vertices = this.triangles = 0;
+    if (change.isNew) this.forget();
+    if (change.removed !== null && this.uncut === null) this.uncut = this.openEdges();
     this.grow(change.vertices, change.triangleIds);
     const { positions, moved, corners, removed } = change;
     if (positions !== null && moved !== null) {
@@ -38,6 +52,7 @@ export class Surface {
     }
     if (corners !== null) this.corners.set(corners, 3 * change.firstTriangle);
     this.isCut ||= corners !== null || removed !== null;
+    this.areEdgesDue ||= this.isCut && this.uncut !== null;
     // A graphics card does not draw a triangle with three equal corners.
     for (const triangle of removed ?? []) this.corners.fill(0, 3 * triangle, 3 * triangle + 3);
     this.isChanged = true;
@@ -53,10 +68,14 @@ export class Surface {
 
   /** Updates the drawn arrays after changes. */
   update(): void {
+    if (this.areEdgesDue) this.findCutEdges();
     if (!this.isChanged) return;
     this.isChanged = false;
     this.computeNormals();
-    if (this.isCut) this.count();
+    if (this.isCut) {
+      this.count();
+      this.geometry.index!.needsUpdate = true;
+    }
     if (!this.isRigid) {
       let displacement = 0;
       for (let i = 0; i < 2 * this.vertices; i += 2) {
@@ -68,7 +87,6 @@ export class Surface {
       const attribute = this.geometry.getAttribute(name) as BufferAttribute | undefined;
       if (attribute !== undefined) attribute.needsUpdate = true;
     }
-    this.geometry.index!.needsUpdate = true;
     this.geometry.setDrawRange(0, 3 * this.triangles);
     this.geometry.boundingSphere = this.bounds();
   }
@@ -110,6 +128,44 @@ export class Surface {
 
   dispose(): void {
     this.geometry.dispose();
+    this.cutEdges.dispose();
+  }
+
+  private forget(): void {
+    this.vertices = this.triangles = 0;
+    this.uncut = null;
+    this.areEdgesDue = false;
+    this.cutEdges.setIndex([]);
+  }
+
+  private findCutEdges(): void {
+    const began = performance.now();
+    if (began - this.edgesAt < this.edgesTook / EDGES_SHARE) return;
+    this.areEdgesDue = false;
+    const edges: number[] = [];
+    for (const edge of this.openEdges()) {
+      if (!this.uncut!.has(edge)) edges.push(Math.floor(edge / EDGE_BASE), edge % EDGE_BASE);
+    }
+    this.cutEdges.setAttribute("position", this.geometry.getAttribute("position"));
+    this.cutEdges.setIndex(edges);
+    this.edgesAt = performance.now();
+    this.edgesTook = this.edgesAt - began;
+  }
+
+  /** Edges of an odd number of triangles. */
+  private openEdges(): Set<number> {
+    const open = new Set<number>();
+    const { corners } = this;
+    for (let i = 0; i < 3 * this.triangles; i += 3) {
+      if (corners[i] === corners[i + 1]) continue;
+      for (let k = 0; k < 3; k++) {
+        const a = corners[i + k]!;
+        const b = corners[i + ((k + 1) % 3)]!;
+        const edge = a < b ? a * EDGE_BASE + b : b * EDGE_BASE + a;
+        if (!open.delete(edge)) open.add(edge);
+      }
+    }
+    return open;
   }
 
   private move(v: number, positions: Float32Array, from: number, seconds: number): void {
@@ -151,6 +207,7 @@ export class Surface {
       this.attribute("position", this.positions, 3);
       this.attribute("normal", this.normals, 3);
       this.geometry.setIndex(new BufferAttribute(this.corners, 1));
+      this.areEdgesDue ||= this.uncut !== null;
       if (!this.isRigid) {
         this.first = grown(this.first, 3 * v);
         this.history = grown(this.history, 2 * v);
