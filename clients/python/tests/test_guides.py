@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support import REPOSITORY, ServerProgram, block, octahedron
+
+import palpate
 
 SOFA = REPOSITORY / "clients" / "guides" / "sofa.md"
 
@@ -35,12 +37,17 @@ class Data:
 
 
 class SofaObject:
+    """An object of a scene: its data are as given once the scene is initialised."""
+
     position: Data
     forces: Data
 
-    def __init__(self, **data: Any) -> None:
-        for name, rows in data.items():
-            setattr(self, name, Data(rows))
+    def __init__(self, kind: str, **data: Any) -> None:
+        self.kind, self.given = kind, data
+        if kind == "MechanicalObject":
+            self.position = Data([[0, 0, 0]])
+        if "forces" in data:
+            self.forces = Data(data["forces"])
 
 
 class Controller:
@@ -50,23 +57,78 @@ class Controller:
         assert not args and list(kwargs) == ["name"]
 
 
-def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
-    program: ServerProgram, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Node:
+    """A node of SOFA's graph, initialised in SOFA's order: objects first, then each controller is told."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+        self.children: list[Node] = []
+
+    def addObject(self, kind: Any, **data: Any) -> Any:
+        self.objects.append(SofaObject(kind, **data) if isinstance(kind, str) else kind)
+        return self.objects[-1]
+
+    def addChild(self, name: str) -> Node:
+        self.children.append(Node())
+        return self.children[-1]
+
+    def init(self) -> None:
+        everywhere = [self, *(below for child in self.children for below in (child, *child.children))]
+        for node in everywhere:
+            found = {one.kind: one for one in node.objects if isinstance(one, SofaObject)}
+            topology, moved = found.get("MeshTopology"), found.get("MechanicalObject")
+            if moved is not None:
+                rows = moved.given.get("position", topology.given.get("position") if topology else None)
+                moved.position = Data([[0, 0, 0]] if rows is None else rows)
+        for node in everywhere:
+            for controller in (one for one in node.objects if isinstance(one, Controller)):
+                getattr(controller, "onSimulationInitDoneEvent", lambda _: None)({})
+
+
+def guide(
+    program: ServerProgram, monkeypatch: pytest.MonkeyPatch, edit: Callable[[str], str] = lambda code: code
+) -> Any:
+    """Runs the guide's code; returns its `createScene`. Its files are a block, and a tip of 5 mm."""
     sofa: Any = ModuleType("Sofa")
     sofa.Core = SimpleNamespace(Controller=Controller)
     monkeypatch.setitem(sys.modules, "Sofa", sofa)
+    points, triangles = block((0.1, 0.1, 0.04), (20, 20, 8))
+    meshio: Any = ModuleType("meshio")
+    meshio.read = lambda _: SimpleNamespace(points=points, cells_dict={"triangle": np.array(triangles)})
+    monkeypatch.setitem(sys.modules, "meshio", meshio)
     code = re.findall(r"^```python\n(.*?)^```$", SOFA.read_text(), re.DOTALL | re.MULTILINE)
     assert len(code) == 1
-    space: dict[str, Any] = {}
-    exec(compile(code[0].replace("127.0.0.1:7447", program.address), str(SOFA), "exec"), space)
+    text = code[0].replace("127.0.0.1:7447", program.address).replace('"instrument.obj"', "TIP")
+    space: dict[str, Any] = {"TIP": octahedron(0.005)}
+    exec(compile(edit(text), str(SOFA), "exec"), space)
+    return space["createScene"]
 
-    positions, triangles = block((0.1, 0.1, 0.04), (20, 20, 8))
-    surface = SofaObject(position=positions)
-    field = SofaObject(forces=np.zeros_like(positions))
+
+def test_sofa_s_controller_must_wait_for_the_initialisation(
+    program: ServerProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stand-in fails a controller that reads positions as it is made, as SOFA does."""
+
+    def early(code: str) -> str:
+        made = "self.triangles, self.instrument = triangles, instrument\n"
+        return code.replace(made, made + "        self.onSimulationInitDoneEvent(None)\n")
+
+    with pytest.raises(palpate.Refused, match=r"triangles.*expected < 1"):
+        guide(program, monkeypatch, early)(Node())
+    with palpate.connect(program.address) as server:
+        server.delete_scene("sofa")
+
+
+def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
+    program: ServerProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Node()
+    guide(program, monkeypatch)(root)
+    root.init()
+    controller = root.objects[-1]
+    surface, field, frame = controller.surface, controller.force_field, controller.frame
     # Off the grid's lines, with its tip 5 mm below.
-    frame = SofaObject(position=[[0.0013, 0.0007, 0.02, 0, 0, 0, 1]])
-    controller = space["Palpation"](surface, field, triangles, frame, octahedron(0.005), name="palpation")
+    frame.position.array()[0] = [0.0013, 0.0007, 0.02, 0, 0, 0, 1]
 
     def step() -> Any:
         controller.onAnimateBeginEvent({})
