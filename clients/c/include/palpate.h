@@ -372,7 +372,7 @@ typedef struct palpate_link_distance {
   uint32_t link;
   // Number of the link's contacts, including those beyond `max_contacts`.
   uint32_t n_contacts;
-  // Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as all fields from here to `normal`.
+  // Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as triangles, weights, points, normal and certainty then are.
   uint32_t tissue_id;
   // Triangle of the tissue.
   uint32_t triangle;

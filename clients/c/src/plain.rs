@@ -327,7 +327,7 @@ pub struct palpate_link_distance {
     pub link: u32,
     /// Number of the link's contacts, including those beyond `max_contacts`.
     pub n_contacts: u32,
-    /// Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as all fields from here to `normal`.
+    /// Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as triangles, weights, points, normal and certainty then are.
     pub tissue_id: u32,
     /// Triangle of the tissue.
     pub triangle: u32,

@@ -790,7 +790,7 @@ namespace Palpate
         /// </summary>
         public uint n_contacts;
         /// <summary>
-        ///  Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as all fields from here to `normal`.
+        ///  Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as triangles, weights, points, normal and certainty then are.
         /// </summary>
         public uint tissue_id;
         /// <summary>

@@ -198,7 +198,7 @@ namespace Palpate
         public uint Link;
         /// <summary>Number of the link's contacts, including those beyond MaxContacts.</summary>
         public uint Contacts;
-        /// <summary>Nearest tissue; 0 if IsBeyond, as all fields from here to Normal.</summary>
+        /// <summary>Nearest tissue; 0 if IsBeyond, as triangles, weights, points, normal and certainty then are.</summary>
         public uint Tissue;
         /// <summary>Triangle of the tissue.</summary>
         public uint Triangle;
