@@ -61,8 +61,8 @@ impl<'a> Solver<'a> {
             debug_assert!(0.0 <= from && from <= to && to <= 1.0, "{from}..{to}");
             let Some((mut t0, mut t1)) = self.near_plane(from, to) else { continue };
             // The polynomials alone cut a plain crossing to a point; a direction is computed only if they made little
-            // progress, as it costs a closest point. They make little where the points may be in one plane at `from`,
-            // and where all come together in one point.
+            // progress, as it costs a closest point. Their progress is small if the points may be in one plane at
+            // `from`, or come together in one point.
             let is_slow = t0 == from || t1 - t0 > SLOW_CUT * (to - from);
             if is_slow || t1 - t0 <= SHORT_INTERVAL {
                 let until = self.separation.until(t0);

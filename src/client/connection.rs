@@ -4,7 +4,7 @@ use std::{path::Path, pin::pin, sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, time::sleep};
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
-use tonic::Streaming;
+use tonic::{Response, Status, Streaming};
 
 use super::{
     address::ServerAddress, duplex::Duplex, error::ClientError, mesh_source::MeshSource,
@@ -372,24 +372,7 @@ impl Client {
         tissue_id: u32,
     ) -> Result<ExportedTissue, ClientError> {
         let request = ExportTissueRequest { scene_id: scene_id.to_owned(), tissue_id };
-        let mut messages = of_scene!(self, scene_id, "ExportTissue", at => at.scenes.export_tissue(request.clone()))?;
-        let mut surface = ExportedTissue::default();
-        let failed = |status| ClientError::of(&self.server, "ExportTissue", &status);
-        while let Some(sent) = messages.message().await.map_err(failed)? {
-            match sent.message {
-                Some(export_tissue_response::Message::Header(header)) => {
-                    surface.geometry_revision = header.geometry_revision;
-                    surface.topology_revision = header.topology_revision;
-                }
-                Some(export_tissue_response::Message::Chunk(chunk)) => {
-                    surface.positions_m.extend(chunk.positions_m);
-                    surface.triangle_ids.extend(chunk.triangle_ids);
-                    surface.triangles.extend(chunk.triangles);
-                }
-                None => {}
-            }
-        }
-        Ok(surface)
+        of_scene!(self, scene_id, "ExportTissue", at => exported(&mut at, request.clone()))
     }
 
     /// Opens a haptic loop at this server alone; at most `waiting_max` ticks wait for the transport.
@@ -451,6 +434,31 @@ impl Client {
         let answer = home.watches.clone().watch(request).await;
         home.opened("Watch", answer)
     }
+}
+
+/// Downloads a surface. An error of the stream is one of the call.
+async fn exported(
+    at: &mut ServerConnection,
+    request: ExportTissueRequest,
+) -> Result<Response<ExportedTissue>, Status> {
+    use export_tissue_response::Message;
+    let (metadata, mut messages, extensions) = at.scenes.export_tissue(request).await?.into_parts();
+    let mut surface = ExportedTissue::default();
+    while let Some(sent) = messages.message().await? {
+        match sent.message {
+            Some(Message::Header(header)) => {
+                surface.geometry_revision = header.geometry_revision;
+                surface.topology_revision = header.topology_revision;
+            }
+            Some(Message::Chunk(chunk)) => {
+                surface.positions_m.extend(chunk.positions_m);
+                surface.triangle_ids.extend(chunk.triangle_ids);
+                surface.triangles.extend(chunk.triangles);
+            }
+            None => {}
+        }
+    }
+    Ok(Response::from_parts(metadata, surface, extensions))
 }
 
 #[cfg(test)]

@@ -51,7 +51,8 @@
 // nearest to that.
 #define PALPATE_CONTACT_WHOLLY_INSIDE 4
 
-// No tissue is within 0.05 m: `signed_distance_m` is a lower bound.
+// No tissue was found: `signed_distance_m` is a lower bound, 0.05 m unless `PALPATE_DISTANCE_CUT_SHORT` is set too. Then
+// it may be negative, and the link may be inside tissue.
 #define PALPATE_DISTANCE_BEYOND 1
 
 // The tick's time ended before all of the link was searched: contacts may be missing, and the distance is that of the
@@ -330,12 +331,13 @@ typedef struct palpate_contact {
   struct palpate_vec3 force_n;
 } palpate_contact;
 
-// A tissue triangle that is inside a link, or nearer to it than the session's contact margin. Weights belong to a
-// triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
+// A tissue triangle that is inside a link, or nearer to it than the session's contact margin, or that the sweep met on
+// the way to this pose. A contact that the link has left behind on that way has distance 0, and the pose and points of
+// its `toi`; with `omit_sweep` there are none of these. Weights belong to a triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
 // turned to face outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
 typedef struct palpate_surface_contact {
-  // Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. Other ids
-  // than those of `palpate_contacts`.
+  // Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. The ids of
+  // `palpate_contacts` are different ones.
   uint64_t contact_id;
   // Geometry revision of the tissue that the contact was computed from.
   uint64_t geometry_revision;
@@ -353,13 +355,14 @@ typedef struct palpate_surface_contact {
   struct palpate_vec3 link_barycentric;
   // Point on the tissue, scene frame.
   struct palpate_vec3 on_tissue_m;
-  // Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`.
+  // Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`, unless the link has left
+  // the contact behind.
   struct palpate_vec3 on_tool_m;
   // Unit, from tissue to tool, scene frame.
   struct palpate_vec3 normal;
   // Distance of the two points; negative: the depth of the one that is inside.
   double signed_distance_m;
-  // When the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
+  // Time at which the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
   // later than the true time. Negative: the sweep did not meet it now.
   double toi;
   // Any of `PALPATE_CONTACT_BEGAN`, `PALPATE_CONTACT_FORBIDDEN` and `PALPATE_CONTACT_WHOLLY_INSIDE`, combined.
@@ -390,8 +393,8 @@ typedef struct palpate_link_distance {
   struct palpate_vec3 on_tool_m;
   // Unit, from tissue to tool, scene frame.
   struct palpate_vec3 normal;
-  // Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND` no tissue is
-  // nearer than this.
+  // Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND`: the lower
+  // bound.
   double signed_distance_m;
   // No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
   double lower_bound_m;
@@ -521,9 +524,9 @@ enum palpate_code palpate_cut_tissue(struct palpate_scene *scene,
 
 // Copies a tissue's surface as it is stored: barycentric weights belong to the vertices of its triangles in this order.
 // `n_vertices` and `n_triangles` are set to their numbers; if a buffer is smaller, returns `PALPATE_TOO_SMALL` and as
-// many as fit. `positions` has space for three numbers for each vertex, `triangle_ids` for one and `triangles` for
-// three numbers for each triangle. Ids ascend, and have gaps where triangles were cut away. `geometry_revision`, that
-// of the surface, may be NULL.
+// many as fit. With both capacities 0 only the numbers are asked for. `positions` has space for three numbers for each
+// vertex, `triangle_ids` for one and `triangles` for three numbers for each triangle. Ids ascend, and have gaps where
+// triangles were cut away. `geometry_revision` is set to the surface's revision, and may be NULL.
 enum palpate_code palpate_export_tissue(struct palpate_scene *scene,
                                         uint32_t tissue_id,
                                         float *positions,
@@ -602,7 +605,7 @@ enum palpate_code palpate_contacts(struct palpate_session *session,
 
 // Returns the contacts of the newest answer, load-bearing or not, with triangles, weights and signed distances, at
 // the proxy's pose: link by link, the deepest first. `n` is set to their number; if the buffer is smaller, returns
-// `PALPATE_TOO_SMALL` and as many contacts as fit. `sequence`, that of the answer, may be NULL.
+// `PALPATE_TOO_SMALL` and as many contacts as fit. `sequence` is set to the answer's sequence, and may be NULL.
 enum palpate_code palpate_surface_contacts(struct palpate_session *session,
                                            struct palpate_surface_contact *contacts,
                                            size_t capacity,

@@ -273,14 +273,15 @@ pub struct palpate_contact {
     pub force_n: palpate_vec3,
 }
 
-/// A tissue triangle that is inside a link, or nearer to it than the session's contact margin. Weights belong to a
-/// triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
+/// A tissue triangle that is inside a link, or nearer to it than the session's contact margin, or that the sweep met on
+/// the way to this pose. A contact that the link has left behind on that way has distance 0, and the pose and points of
+/// its `toi`; with `omit_sweep` there are none of these. Weights belong to a triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
 /// turned to face outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_surface_contact {
-    /// Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. Other ids
-    /// than those of `palpate_contacts`.
+    /// Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. The ids of
+    /// `palpate_contacts` are different ones.
     pub contact_id: u64,
     /// Geometry revision of the tissue that the contact was computed from.
     pub geometry_revision: u64,
@@ -298,13 +299,14 @@ pub struct palpate_surface_contact {
     pub link_barycentric: palpate_vec3,
     /// Point on the tissue, scene frame.
     pub on_tissue_m: palpate_vec3,
-    /// Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`.
+    /// Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`, unless the link has left
+    /// the contact behind.
     pub on_tool_m: palpate_vec3,
     /// Unit, from tissue to tool, scene frame.
     pub normal: palpate_vec3,
     /// Distance of the two points; negative: the depth of the one that is inside.
     pub signed_distance_m: f64,
-    /// When the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
+    /// Time at which the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
     /// later than the true time. Negative: the sweep did not meet it now.
     pub toi: f64,
     /// Any of `PALPATE_CONTACT_BEGAN`, `PALPATE_CONTACT_FORBIDDEN` and `PALPATE_CONTACT_WHOLLY_INSIDE`, combined.
@@ -345,8 +347,8 @@ pub struct palpate_link_distance {
     pub on_tool_m: palpate_vec3,
     /// Unit, from tissue to tool, scene frame.
     pub normal: palpate_vec3,
-    /// Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND` no tissue is
-    /// nearer than this.
+    /// Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND`: the lower
+    /// bound.
     pub signed_distance_m: f64,
     /// No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
     pub lower_bound_m: f64,
@@ -356,7 +358,8 @@ pub struct palpate_link_distance {
     pub depth_max_m: f64,
 }
 
-/// No tissue is within 0.05 m: `signed_distance_m` is a lower bound.
+/// No tissue was found: `signed_distance_m` is a lower bound, 0.05 m unless `PALPATE_DISTANCE_CUT_SHORT` is set too. Then
+/// it may be negative, and the link may be inside tissue.
 pub const PALPATE_DISTANCE_BEYOND: u32 = 1;
 /// The tick's time ended before all of the link was searched: contacts may be missing, and the distance is that of the
 /// closest points that were found. `lower_bound_m` holds all the same.

@@ -281,9 +281,9 @@ pub unsafe extern "C" fn palpate_cut_tissue(
 
 /// Copies a tissue's surface as it is stored: barycentric weights belong to the vertices of its triangles in this order.
 /// `n_vertices` and `n_triangles` are set to their numbers; if a buffer is smaller, returns `PALPATE_TOO_SMALL` and as
-/// many as fit. `positions` has space for three numbers for each vertex, `triangle_ids` for one and `triangles` for
-/// three numbers for each triangle. Ids ascend, and have gaps where triangles were cut away. `geometry_revision`, that
-/// of the surface, may be NULL.
+/// many as fit. With both capacities 0 only the numbers are asked for. `positions` has space for three numbers for each
+/// vertex, `triangle_ids` for one and `triangles` for three numbers for each triangle. Ids ascend, and have gaps where
+/// triangles were cut away. `geometry_revision` is set to the surface's revision, and may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_export_tissue(
     scene: *mut palpate_scene,
@@ -307,6 +307,11 @@ pub unsafe extern "C" fn palpate_export_tissue(
             let positions = buffer(positions.cast::<[f32; 3]>(), vertex_capacity, "positions")?;
             let ids = buffer(triangle_ids, triangle_capacity, "triangle_ids")?;
             let triangles = buffer(triangles.cast::<[u32; 3]>(), triangle_capacity, "triangles")?;
+            if positions.is_empty() && triangles.is_empty() {
+                let size = scene.theatre.size(tissue_id, &|_| false)?;
+                (*n_vertices, *n_triangles) = (size.vertices, size.triangles);
+                return Err(Failure::new(palpate_code::PALPATE_TOO_SMALL, "the buffers hold 0"));
+            }
             let surface = scene.theatre.export_tissue(tissue_id)?;
             let found = (surface.positions_m.as_chunks().0, surface.triangles.as_chunks().0);
             (*n_vertices, *n_triangles) = (found.0.len(), found.1.len());

@@ -207,7 +207,7 @@ pub unsafe extern "C" fn palpate_contacts(
 
 /// Returns the contacts of the newest answer, load-bearing or not, with triangles, weights and signed distances, at
 /// the proxy's pose: link by link, the deepest first. `n` is set to their number; if the buffer is smaller, returns
-/// `PALPATE_TOO_SMALL` and as many contacts as fit. `sequence`, that of the answer, may be NULL.
+/// `PALPATE_TOO_SMALL` and as many contacts as fit. `sequence` is set to the answer's sequence, and may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_surface_contacts(
     session: *mut palpate_session,
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn palpate_check(session: *mut palpate_session) -> palpate
 /// Copies values of the newest answer into a buffer.
 ///
 /// # Safety
-/// As for the calls of the header.
+/// The pointers are NULL, or point to what the header requires.
 unsafe fn copy_newest<T: Copy>(
     session: *mut palpate_session,
     (pointer, capacity, name): (*mut T, usize, &str),

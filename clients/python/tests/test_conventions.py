@@ -30,6 +30,8 @@ def test_a_pose_is_a_matrix_and_composes() -> None:
         points = random.normal(size=(5, 3))
         assert np.allclose(a.inverse() * (a * points), points)
         assert np.allclose(as_pose(np.asarray(a)).matrix, a.matrix)
+    with pytest.raises(ValueError, match="without a copy"):
+        a.__array__(copy=False)
     # A translation alone is a pose too.
     assert np.allclose((palpate.Pose((1, 2, 3)) @ (1, 0, 0)).position_m, (2, 2, 3))
 

@@ -54,7 +54,8 @@ namespace Palpate
         /// </summary>
         internal const uint PALPATE_CONTACT_WHOLLY_INSIDE = 4;
         /// <summary>
-        ///  No tissue is within 0.05 m: `signed_distance_m` is a lower bound.
+        ///  No tissue was found: `signed_distance_m` is a lower bound, 0.05 m unless `PALPATE_DISTANCE_CUT_SHORT` is set too. Then
+        ///  it may be negative, and the link may be inside tissue.
         /// </summary>
         internal const uint PALPATE_DISTANCE_BEYOND = 1;
         /// <summary>
@@ -190,9 +191,9 @@ namespace Palpate
         /// <summary>
         ///  Copies a tissue's surface as it is stored: barycentric weights belong to the vertices of its triangles in this order.
         ///  `n_vertices` and `n_triangles` are set to their numbers; if a buffer is smaller, returns `PALPATE_TOO_SMALL` and as
-        ///  many as fit. `positions` has space for three numbers for each vertex, `triangle_ids` for one and `triangles` for
-        ///  three numbers for each triangle. Ids ascend, and have gaps where triangles were cut away. `geometry_revision`, that
-        ///  of the surface, may be NULL.
+        ///  many as fit. With both capacities 0 only the numbers are asked for. `positions` has space for three numbers for each
+        ///  vertex, `triangle_ids` for one and `triangles` for three numbers for each triangle. Ids ascend, and have gaps where
+        ///  triangles were cut away. `geometry_revision` is set to the surface's revision, and may be NULL.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_export_tissue", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_export_tissue(palpate_scene* scene, uint tissue_id, float* positions, System.UIntPtr vertex_capacity, System.UIntPtr* n_vertices, uint* triangle_ids, uint* triangles, System.UIntPtr triangle_capacity, System.UIntPtr* n_triangles, ulong* geometry_revision);
@@ -267,7 +268,7 @@ namespace Palpate
         /// <summary>
         ///  Returns the contacts of the newest answer, load-bearing or not, with triangles, weights and signed distances, at
         ///  the proxy's pose: link by link, the deepest first. `n` is set to their number; if the buffer is smaller, returns
-        ///  `PALPATE_TOO_SMALL` and as many contacts as fit. `sequence`, that of the answer, may be NULL.
+        ///  `PALPATE_TOO_SMALL` and as many contacts as fit. `sequence` is set to the answer's sequence, and may be NULL.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_surface_contacts", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_surface_contacts(palpate_session* session, palpate_surface_contact* contacts, System.UIntPtr capacity, System.UIntPtr* n, ulong* sequence);
@@ -708,16 +709,17 @@ namespace Palpate
     }
 
     /// <summary>
-    ///  A tissue triangle that is inside a link, or nearer to it than the session's contact margin. Weights belong to a
-    ///  triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
+    ///  A tissue triangle that is inside a link, or nearer to it than the session's contact margin, or that the sweep met on
+    ///  the way to this pose. A contact that the link has left behind on that way has distance 0, and the pose and points of
+    ///  its `toi`; with `omit_sweep` there are none of these. Weights belong to a triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
     ///  turned to face outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_surface_contact
     {
         /// <summary>
-        ///  Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. Other ids
-        ///  than those of `palpate_contacts`.
+        ///  Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. The ids of
+        ///  `palpate_contacts` are different ones.
         /// </summary>
         public ulong contact_id;
         /// <summary>
@@ -753,7 +755,8 @@ namespace Palpate
         /// </summary>
         public palpate_vec3 on_tissue_m;
         /// <summary>
-        ///  Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`.
+        ///  Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`, unless the link has left
+        ///  the contact behind.
         /// </summary>
         public palpate_vec3 on_tool_m;
         /// <summary>
@@ -765,7 +768,7 @@ namespace Palpate
         /// </summary>
         public double signed_distance_m;
         /// <summary>
-        ///  When the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
+        ///  Time at which the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
         ///  later than the true time. Negative: the sweep did not meet it now.
         /// </summary>
         public double toi;
@@ -826,8 +829,8 @@ namespace Palpate
         /// </summary>
         public palpate_vec3 normal;
         /// <summary>
-        ///  Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND` no tissue is
-        ///  nearer than this.
+        ///  Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND`: the lower
+        ///  bound.
         /// </summary>
         public double signed_distance_m;
         /// <summary>

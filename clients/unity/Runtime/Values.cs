@@ -140,8 +140,9 @@ namespace Palpate
     }
 
     /// <summary>
-    /// A tissue triangle that is inside a link, or nearer to it than the session's contact margin. Weights belong to
-    /// the vertices of a triangle in the order in which it was given, except that the second and third are swapped in
+    /// A tissue triangle that is inside a link, or nearer to it than the session's contact margin, or that the sweep met
+    /// on the way to this pose. A contact that the link has left behind on that way has distance 0, and the pose and
+    /// points of its Toi; with OmitSweep there are none of these. Weights belong to the vertices of a triangle in the order in which it was given, except that the second and third are swapped in
     /// a triangle that was turned to face outwards: Scene.ExportTissue gives the order. Has the layout of
     /// palpate_surface_contact.
     /// </summary>
@@ -166,15 +167,15 @@ namespace Palpate
         public Vec3 LinkBarycentric;
         /// <summary>Point on the tissue, metres.</summary>
         public Vec3 OnTissue;
-        /// <summary>Point on the link, metres: OnTissue plus SignedDistanceM times Normal.</summary>
+        /// <summary>Point on the link, metres: OnTissue plus SignedDistanceM times Normal, unless left behind.</summary>
         public Vec3 OnTool;
         /// <summary>Unit, from tissue to tool.</summary>
         public Vec3 Normal;
         /// <summary>Distance of the two points; negative: the depth of the one that is inside.</summary>
         public double SignedDistanceM;
         /// <summary>
-        /// When the link met the triangle: 0 at the pose of the last complete answer, 1 at this pose. Negative: not on
-        /// this way.
+        /// Time at which the link met the triangle: 0 at the pose of the last complete answer, 1 at this pose.
+        /// Negative: the sweep did not meet it now.
         /// </summary>
         public double Toi;
         public uint Flags;
@@ -215,7 +216,7 @@ namespace Palpate
         public Vec3 OnTool;
         /// <summary>Unit, from tissue to tool.</summary>
         public Vec3 Normal;
-        /// <summary>Distance of the surfaces; negative: the depth. If IsBeyond no tissue is nearer than this.</summary>
+        /// <summary>Distance of the surfaces; negative: the depth. If IsBeyond: the lower bound.</summary>
         public double SignedDistanceM;
         /// <summary>No tissue is nearer than this; below 0, none is deeper.</summary>
         public double LowerBoundM;
@@ -224,7 +225,10 @@ namespace Palpate
         /// <summary>Upper bound of the depth if it is not certain; 0: it is certain, or it was cut short.</summary>
         public double DepthMaxM;
 
-        /// <summary>No tissue is within 0.05 m.</summary>
+        /// <summary>
+        /// No tissue was found: SignedDistanceM is a lower bound, 0.05 m unless IsCutShort. Then it may be negative, and
+        /// the link may be inside tissue.
+        /// </summary>
         public bool IsBeyond { get { return (Flags & Native.PALPATE_DISTANCE_BEYOND) != 0; } }
         /// <summary>The tick's time ended before all of the link was searched.</summary>
         public bool IsCutShort { get { return (Flags & Native.PALPATE_DISTANCE_CUT_SHORT) != 0; } }

@@ -282,7 +282,7 @@ class View {
       this.show();
     });
     element<HTMLInputElement>("opened").addEventListener("change", (event) => {
-      this.stage.isOpened = (event.target as HTMLInputElement).checked;
+      this.stage.open((event.target as HTMLInputElement).checked);
       this.show();
     });
     element("key-form").addEventListener("submit", (event) => {

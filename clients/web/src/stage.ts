@@ -84,6 +84,7 @@ export class Stage {
   /** The camera is where the last fit put it. */
   private isFit = false;
   private isDue = false;
+  private isOpened = false;
   private section: Plane[] = [];
   private drag: { tool: number; plane: Plane; offset: Vector3 } | null = null;
 
@@ -155,11 +156,13 @@ export class Stage {
   }
 
   /** Cuts the picture open: tissue in front of a plane across the view through its middle is not drawn. */
-  set isOpened(isOpened: boolean) {
+  open(isOpened: boolean): void {
+    this.isOpened = isOpened;
     const towards = this.camera.getWorldDirection(new Vector3());
     const plane = new Plane().setFromNormalAndCoplanarPoint(towards, this.controls.target);
     this.section = isOpened ? [plane] : [];
     this.cut.clippingPlanes = this.wires.clippingPlanes = this.section;
+    for (const { material } of this.tissues.values()) material.clippingPlanes = this.section;
   }
 
   set theme(theme: { force: string; ghost: string; contact: string }) {
@@ -320,6 +323,8 @@ export class Stage {
     this.springMaterial.gapSize = 0.008 * this.size;
     this.isFit = true;
     this.fitDistance();
+    // The section goes through the middle of what is seen now.
+    this.open(this.isOpened);
   }
 
   /** Moves the camera along its direction to where the sphere about all tissues fills the narrower side of the view. */

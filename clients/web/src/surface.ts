@@ -7,7 +7,7 @@ import type { SurfaceChange } from "./frames";
 
 /** Vertices of an edge as one number; there are fewer than 2^26 vertices. */
 const EDGE_BASE = 2 ** 26;
-/** Share of the time in which open edges are looked for while cuts go on. */
+/** Maximum share of the page's time that is spent on finding open edges. */
 const EDGES_SHARE = 0.1;
 
 export class Surface {
@@ -29,10 +29,10 @@ export class Surface {
   private corners = new Uint32Array(0);
   private isChanged = false;
   private isCut = false;
-  /** Open edges before the first cut; null: nothing was cut yet. */
+  /** Open edges before the first cut that the page saw; null: nothing was cut yet. */
   private uncut: Set<number> | null = null;
   private areEdgesDue = false;
-  /** When the open edges were found, and how long it took, milliseconds. */
+  /** Time at which the open edges were found, and the duration of that, milliseconds. */
   private edgesAt = 0;
   private edgesTook = 0;
 
@@ -146,7 +146,6 @@ export class Surface {
     for (const edge of this.openEdges()) {
       if (!this.uncut!.has(edge)) edges.push(Math.floor(edge / EDGE_BASE), edge % EDGE_BASE);
     }
-    this.cutEdges.setAttribute("position", this.geometry.getAttribute("position"));
     this.cutEdges.setIndex(edges);
     this.edgesAt = performance.now();
     this.edgesTook = this.edgesAt - began;
@@ -207,6 +206,8 @@ export class Surface {
       this.attribute("position", this.positions, 3);
       this.attribute("normal", this.normals, 3);
       this.geometry.setIndex(new BufferAttribute(this.corners, 1));
+      // The lines move with the surface until they are found anew.
+      this.cutEdges.setAttribute("position", this.geometry.getAttribute("position"));
       this.areEdgesDue ||= this.uncut !== null;
       if (!this.isRigid) {
         this.first = grown(this.first, 3 * v);

@@ -44,7 +44,7 @@ pub fn tissue_states(states: &[TissueState]) -> Vec<proto::TissueState> {
     states.iter().map(state).collect()
 }
 
-/// Properties of an answer's contacts that the engine does not answer, or answers for all.
+/// Parts of a contact's message that the engine's answer alone does not decide.
 #[derive(Clone, Copy)]
 pub struct ContactDetails<'a> {
     /// Tissues that are forbidden regions.

@@ -140,7 +140,7 @@ impl Snapshot {
 }
 
 fn least(links: &[palpate_link_distance]) -> f64 {
-    links.iter().map(|link| link.signed_distance_m).fold(f64::INFINITY, f64::min)
+    links.iter().map(|link| link.lower_bound_m).fold(f64::INFINITY, f64::min)
 }
 
 fn flag(is_set: bool, flag: u32) -> u32 {

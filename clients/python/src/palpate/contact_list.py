@@ -31,7 +31,7 @@ _COLUMNS: list[tuple[str, str, Any, tuple[int, ...]]] = [
 
 
 class ContactList:
-    """What `Contacts` has beside its arrays."""
+    """Methods of `Contacts`."""
 
     if TYPE_CHECKING:
         # Fields of the message.
@@ -57,7 +57,8 @@ class ContactList:
     def as_structured(self) -> npt.NDArray[Any]:
         """One record per contact: `contact_id`, `state`, `tissue_id`, `triangle_id`,
         `link_triangle_id`, `barycentric`, `link_barycentric`, `on_tissue_m`, `on_tool_m`, `normal`,
-        `signed_distance_m`, `toi`, `forbidden`, `wholly_inside`. Zeros where the answer has no array.
+        `signed_distance_m`, `toi`, `forbidden`, `wholly_inside`. A field is zero if the answer has no
+        array of it.
         """
         records = np.zeros(len(self), [(name, kind, shape) for _, name, kind, shape in _COLUMNS])
         for array, name, _, _ in _COLUMNS:
@@ -73,21 +74,21 @@ class ContactList:
         `data, indices, indptr` of a compressed sparse row matrix: one row per contact, in
         their order, three columns (x, y, z) per vertex. Rows of other tissues' contacts are empty.
         `scipy.sparse.csr_array(contacts.jacobian(tissue.id, surface), (len(contacts), 3 * n))` is
-        that matrix; its transpose takes contact forces along the normals to forces on vertices
-        (with the sign reversed).
+        that matrix. Its transpose times the magnitudes of the contact forces on the tool, along
+        the normals, gives the forces on the vertices.
 
         Args:
             surface: of `Tissue.export`, since the last cut.
 
         Raises:
-            ValueError: the surface has not all triangles of the contacts: it was cut since.
+            ValueError: the surface lacks triangles of the contacts: it was cut since.
         """
         rows = np.flatnonzero(self.tissue_ids == tissue_id)
         wanted = self.triangle_ids[rows]
         places = np.searchsorted(surface.triangle_ids, wanted)
         known = np.minimum(places, max(len(surface.triangle_ids) - 1, 0))
         if len(rows) and (len(surface.triangle_ids) == 0 or (surface.triangle_ids[known] != wanted).any()):
-            raise ValueError(f"the surface has not all of the triangles {wanted.tolist()}: export the tissue again")
+            raise ValueError(f"the surface lacks some of the triangles {wanted.tolist()}: export the tissue again")
         vertices = surface.triangles[known].astype(np.int64) if len(rows) else np.empty((0, 3), np.int64)
         # The normal goes from the tissue to the tool: a vertex that follows it takes its weight from the distance.
         weights, normals = self.barycentric_xyz[rows].astype(np.float64), self.normal_xyz[rows].astype(np.float64)

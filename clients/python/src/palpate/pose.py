@@ -106,6 +106,8 @@ class Pose:
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """The pose as a 4 x 4 matrix, for functions that take arrays."""
+        if copy is False:
+            raise ValueError("a pose is converted to a new array, and cannot be given without a copy")
         return self.matrix if dtype is None else self.matrix.astype(dtype)
 
     def inverse(self) -> Pose:

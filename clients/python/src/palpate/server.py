@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -12,7 +13,7 @@ from weakref import WeakSet
 from . import answers
 from .connection import Connection, PathLike, ServerAddress
 from .contract import CALLS
-from .errors import AlreadyExists, PalpateError, Unavailable
+from .errors import AlreadyExists, NotFound, PalpateError, Unavailable
 from .owners import PAUSE_S, Owners, Route
 from .scene import Scene
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from .haptic_loop import HapticLoop
 
 _A = TypeVar("_A")
+# Times that a scene is deleted to be replaced, if other programs create it again.
+_REPLACEMENTS_MAX = 3
 
 # Calls that change nothing, and are repeated if the answer was lost.
 _LOOKS = {
@@ -52,8 +55,8 @@ def connect(
             `https`, the connection has TLS.
         certificate, certificate_key: PEM files presented to a server that asks for a client
             certificate.
-        timeout_s: timeout for each of the addresses, and how long a server is asked again that
-            answers that it does not serve yet: it starts, or renews its lease.
+        timeout_s: timeout for each of the addresses. A server that reports that it does not serve
+            yet (it starts, or renews its lease) is asked again within this time.
 
     Raises:
         Unavailable: no server answers there, or the certificates do not fit.
@@ -93,7 +96,7 @@ def _find(owners: Owners, timeout_s: float) -> None:
             else:
                 owners.stay(home)
                 return
-        # A server that says itself that it does not serve yet reads its scenes, or renews its lease.
+        # A server that reports this itself reads its scenes, or renews its lease.
         if not any(failure.is_told for failure in failures) or time.monotonic() > until:
             raise failures[-1]
         time.sleep(PAUSE_S)
@@ -126,15 +129,20 @@ class Server:
             AlreadyExists: a scene has this id.
             FailedPrecondition: the scene is to be durable, and the server keeps none.
         """
+        for _ in range(_REPLACEMENTS_MAX if replace else 0):
+            try:
+                self.ask("CreateScene", scene_id=scene_id, durable=durable)
+                return Scene(self, scene_id)
+            except AlreadyExists:
+                # Another program may have deleted it by now.
+                with suppress(NotFound):
+                    self.delete_scene(scene_id)
         try:
             self.ask("CreateScene", scene_id=scene_id, durable=durable)
         except AlreadyExists as taken:
-            if not replace:
-                ways = f"`scene({scene_id!r})` opens it, `create_scene({scene_id!r}, replace=True)` deletes it first"
-                said = f"{taken.message}: {ways}"
-                raise AlreadyExists(taken.call, taken.code, said, taken.field, taken.subject) from None
-            self.delete_scene(scene_id)
-            self.ask("CreateScene", scene_id=scene_id, durable=durable)
+            ways = f"`scene({scene_id!r})` opens it, `create_scene({scene_id!r}, replace=True)` deletes it first"
+            said = f"{taken.message}: {ways}"
+            raise AlreadyExists(taken.call, taken.code, said, taken.field, taken.subject) from None
         return Scene(self, scene_id)
 
     def delete_scene(self, scene_id: str) -> None:
