@@ -487,6 +487,14 @@ palpate_session* held(palpate_server* server, const std::string& folder, bool lo
 // Presses until the force is felt, for ten seconds at most.
 palpate_wrench press(palpate_session* session) {
     palpate_wrench felt{};
+    // A tool that is inside tissue when a busy engine first sees it is not pushed out.
+    palpate_rendering seen{};
+    for (int n = 0; n < 10000 && !(seen.distance_m > 0.002); ++n) {
+        const palpate_pose above = palpate::pose(0, 0, 0.01);
+        DOES(palpate_servo(session, &above, 1e-3, &felt));
+        wait_ms(1);
+        if (palpate_newest(session, &seen) != PALPATE_OK) seen.distance_m = 0;
+    }
     for (int n = 0; n < 10000 && felt.force_n.z < 0.5; ++n) {
         const palpate_pose pose = palpate::pose(0, 0, n < 50 ? 0.01 - 2e-4 * n : -0.002);
         DOES(palpate_servo(session, &pose, 1e-3, &felt));
