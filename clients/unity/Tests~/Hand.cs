@@ -75,6 +75,13 @@ public static class Hand
     {
         Pose[] one = { Pose.Identity };
         Wrench felt = default(Wrench);
+        // A tool that is inside tissue when a busy engine first sees it is not pushed out.
+        Rendering seen = default(Rendering);
+        for (int n = 0; n < 10000 && !(session.TryNewest(out seen) && seen.DistanceM > 5e-4); n++)
+        {
+            session.Servo(At(0.006, -1), 1e-3, out felt);
+            Thread.Sleep(1);
+        }
         for (int n = 0; n < 10000 && Math.Abs(felt.ForceN.Z + 0.9) > 0.02; n++)
         {
             Pose at = At(Math.Max(0.006 - 1e-4 * n, 0.002), -1);
