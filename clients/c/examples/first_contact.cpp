@@ -41,8 +41,9 @@ void touch(palpate::Server server) {
         std::printf("%4.1f mm deep: %.3f N\n", 1e3 * (0.005 - height_m), felt.force_n.z);
     }
     for (const palpate_surface_contact& contact : session.surface_contacts().value()) {
-        std::printf("triangle %u, %.1f um away, at its weights %.2f %.2f %.2f\n", contact.triangle,
-                    1e6 * contact.signed_distance_m, contact.barycentric.x, contact.barycentric.y, contact.barycentric.z);
+        const palpate_point_pair& at = contact.at;
+        std::printf("triangle %u, %.1f um away, at its weights %.2f %.2f %.2f\n", at.triangle, 1e6 * at.signed_distance_m,
+                    at.barycentric.x, at.barycentric.y, at.barycentric.z);
     }
     scene.remove().value();
 }

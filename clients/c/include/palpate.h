@@ -231,7 +231,7 @@ typedef struct palpate_cut_made {
   uint32_t first_triangle;
 } palpate_cut_made;
 
-// The point of a tissue that is nearest to a queried point. Weights as in `palpate_surface_contact`.
+// The point of a tissue that is nearest to a queried point. Weights as in `palpate_point_pair`.
 typedef struct palpate_surface_point {
   // Nearest tissue; 0: there is no tissue, and all else is zero but the infinite distance.
   uint32_t tissue_id;
@@ -331,37 +331,43 @@ typedef struct palpate_contact {
   struct palpate_vec3 force_n;
 } palpate_contact;
 
+// A point of a tissue and a point of a link: the closest ones, or two that touch. Weights belong to a triangle's
+// vertices in the order of the mesh, except that the second and third are swapped in a triangle that was turned to face
+// outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
+typedef struct palpate_point_pair {
+  // The tissue.
+  uint32_t tissue_id;
+  // Triangle of the tissue. Ids of cut triangles are not used again.
+  uint32_t triangle;
+  // The link, counted from 0 in the tool.
+  uint32_t link;
+  // Triangle of the link.
+  uint32_t link_triangle;
+  // Weights of `on_tissue_m` on the tissue's triangle.
+  struct palpate_vec3 barycentric;
+  // Weights of `on_tool_m` on the link's triangle; zeros in contacts of an older server.
+  struct palpate_vec3 link_barycentric;
+  // Point on the tissue, scene frame.
+  struct palpate_vec3 on_tissue_m;
+  // Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`.
+  struct palpate_vec3 on_tool_m;
+  // Unit, from tissue to tool, scene frame.
+  struct palpate_vec3 normal;
+  // Distance of the two points; negative: the depth of the one that is inside.
+  double signed_distance_m;
+} palpate_point_pair;
+
 // A tissue triangle that is inside a link, or nearer to it than the session's contact margin, or that the sweep met on
 // the way to this pose. A contact that the link has left behind on that way has distance 0, and the pose and points of
-// its `toi`; with `omit_sweep` there are none of these. Weights belong to a triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
-// turned to face outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
+// its `toi`, which need not be at the same place; with `omit_sweep` there are none of these.
 typedef struct palpate_surface_contact {
   // Id, constant while the contact lasts: on the same triangle or a neighbouring one, at a nearby point. The ids of
   // `palpate_contacts` are different ones.
   uint64_t contact_id;
   // Geometry revision of the tissue that the contact was computed from.
   uint64_t geometry_revision;
-  // Tissue in contact.
-  uint32_t tissue_id;
-  // Triangle of the tissue. Ids of cut triangles are not used again.
-  uint32_t triangle;
-  // Link in contact, counted from 0 in the tool.
-  uint32_t link;
-  // Triangle of the link.
-  uint32_t link_triangle;
-  // Weights of `on_tissue_m` on the tissue's triangle.
-  struct palpate_vec3 barycentric;
-  // Weights of `on_tool_m` on the link's triangle; zeros from an older server.
-  struct palpate_vec3 link_barycentric;
-  // Point on the tissue, scene frame.
-  struct palpate_vec3 on_tissue_m;
-  // Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`, unless the link has left
-  // the contact behind.
-  struct palpate_vec3 on_tool_m;
-  // Unit, from tissue to tool, scene frame.
-  struct palpate_vec3 normal;
-  // Distance of the two points; negative: the depth of the one that is inside.
-  double signed_distance_m;
+  // The points that touch, or are within the margin.
+  struct palpate_point_pair at;
   // Time at which the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
   // later than the true time. Negative: the sweep did not meet it now.
   double toi;
@@ -369,39 +375,21 @@ typedef struct palpate_surface_contact {
   uint32_t flags;
 } palpate_surface_contact;
 
-// Distance of a link from the nearest tissue. Weights as in `palpate_surface_contact`.
+// Distance of a link from the nearest tissue.
 typedef struct palpate_link_distance {
-  // The link, counted from 0 in the tool.
-  uint32_t link;
-  // Number of the link's contacts, including those beyond `max_contacts`.
-  uint32_t n_contacts;
-  // Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as triangles, weights, points, normal and certainty then are.
-  uint32_t tissue_id;
-  // Triangle of the tissue.
-  uint32_t triangle;
-  // Triangle of the link.
-  uint32_t link_triangle;
-  // Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
-  uint32_t flags;
-  // Weights of `on_tissue_m` on the tissue's triangle.
-  struct palpate_vec3 barycentric;
-  // Weights of `on_tool_m` on the link's triangle.
-  struct palpate_vec3 link_barycentric;
-  // The closest point of the tissue, or one end of the deepest penetration, scene frame.
-  struct palpate_vec3 on_tissue_m;
-  // The closest point of the link, or the other end, scene frame.
-  struct palpate_vec3 on_tool_m;
-  // Unit, from tissue to tool, scene frame.
-  struct palpate_vec3 normal;
-  // Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND`: the lower
-  // bound.
-  double signed_distance_m;
+  // The closest points, or the two ends of the deepest penetration. With `PALPATE_DISTANCE_BEYOND` only the link and
+  // the lower bound as distance; all else is 0.
+  struct palpate_point_pair at;
   // No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
   double lower_bound_m;
   // Certainty of the sign, from 0 (a guess) to 1 (certain).
   double sign_certainty;
   // Upper bound of the depth if it is not certain, a positive number; 0: it is certain, or it was cut short.
   double depth_max_m;
+  // Number of the link's contacts, including those beyond `max_contacts`.
+  uint32_t n_contacts;
+  // Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
+  uint32_t flags;
 } palpate_link_distance;
 
 // Connection state and counters of a session.

@@ -273,10 +273,37 @@ pub struct palpate_contact {
     pub force_n: palpate_vec3,
 }
 
+/// A point of a tissue and a point of a link: the closest ones, or two that touch. Weights belong to a triangle's
+/// vertices in the order of the mesh, except that the second and third are swapped in a triangle that was turned to face
+/// outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct palpate_point_pair {
+    /// The tissue.
+    pub tissue_id: u32,
+    /// Triangle of the tissue. Ids of cut triangles are not used again.
+    pub triangle: u32,
+    /// The link, counted from 0 in the tool.
+    pub link: u32,
+    /// Triangle of the link.
+    pub link_triangle: u32,
+    /// Weights of `on_tissue_m` on the tissue's triangle.
+    pub barycentric: palpate_vec3,
+    /// Weights of `on_tool_m` on the link's triangle; zeros in contacts of an older server.
+    pub link_barycentric: palpate_vec3,
+    /// Point on the tissue, scene frame.
+    pub on_tissue_m: palpate_vec3,
+    /// Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`.
+    pub on_tool_m: palpate_vec3,
+    /// Unit, from tissue to tool, scene frame.
+    pub normal: palpate_vec3,
+    /// Distance of the two points; negative: the depth of the one that is inside.
+    pub signed_distance_m: f64,
+}
+
 /// A tissue triangle that is inside a link, or nearer to it than the session's contact margin, or that the sweep met on
 /// the way to this pose. A contact that the link has left behind on that way has distance 0, and the pose and points of
-/// its `toi`; with `omit_sweep` there are none of these. Weights belong to a triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
-/// turned to face outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
+/// its `toi`, which need not be at the same place; with `omit_sweep` there are none of these.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_surface_contact {
@@ -285,27 +312,8 @@ pub struct palpate_surface_contact {
     pub contact_id: u64,
     /// Geometry revision of the tissue that the contact was computed from.
     pub geometry_revision: u64,
-    /// Tissue in contact.
-    pub tissue_id: u32,
-    /// Triangle of the tissue. Ids of cut triangles are not used again.
-    pub triangle: u32,
-    /// Link in contact, counted from 0 in the tool.
-    pub link: u32,
-    /// Triangle of the link.
-    pub link_triangle: u32,
-    /// Weights of `on_tissue_m` on the tissue's triangle.
-    pub barycentric: palpate_vec3,
-    /// Weights of `on_tool_m` on the link's triangle; zeros from an older server.
-    pub link_barycentric: palpate_vec3,
-    /// Point on the tissue, scene frame.
-    pub on_tissue_m: palpate_vec3,
-    /// Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`, unless the link has left
-    /// the contact behind.
-    pub on_tool_m: palpate_vec3,
-    /// Unit, from tissue to tool, scene frame.
-    pub normal: palpate_vec3,
-    /// Distance of the two points; negative: the depth of the one that is inside.
-    pub signed_distance_m: f64,
+    /// The points that touch, or are within the margin.
+    pub at: palpate_point_pair,
     /// Time at which the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
     /// later than the true time. Negative: the sweep did not meet it now.
     pub toi: f64,
@@ -321,41 +329,23 @@ pub const PALPATE_CONTACT_FORBIDDEN: u32 = 2;
 /// nearest to that.
 pub const PALPATE_CONTACT_WHOLLY_INSIDE: u32 = 4;
 
-/// Distance of a link from the nearest tissue. Weights as in `palpate_surface_contact`.
+/// Distance of a link from the nearest tissue.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_link_distance {
-    /// The link, counted from 0 in the tool.
-    pub link: u32,
-    /// Number of the link's contacts, including those beyond `max_contacts`.
-    pub n_contacts: u32,
-    /// Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as triangles, weights, points, normal and certainty then are.
-    pub tissue_id: u32,
-    /// Triangle of the tissue.
-    pub triangle: u32,
-    /// Triangle of the link.
-    pub link_triangle: u32,
-    /// Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
-    pub flags: u32,
-    /// Weights of `on_tissue_m` on the tissue's triangle.
-    pub barycentric: palpate_vec3,
-    /// Weights of `on_tool_m` on the link's triangle.
-    pub link_barycentric: palpate_vec3,
-    /// The closest point of the tissue, or one end of the deepest penetration, scene frame.
-    pub on_tissue_m: palpate_vec3,
-    /// The closest point of the link, or the other end, scene frame.
-    pub on_tool_m: palpate_vec3,
-    /// Unit, from tissue to tool, scene frame.
-    pub normal: palpate_vec3,
-    /// Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND`: the lower
-    /// bound.
-    pub signed_distance_m: f64,
+    /// The closest points, or the two ends of the deepest penetration. With `PALPATE_DISTANCE_BEYOND` only the link and
+    /// the lower bound as distance; all else is 0.
+    pub at: palpate_point_pair,
     /// No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
     pub lower_bound_m: f64,
     /// Certainty of the sign, from 0 (a guess) to 1 (certain).
     pub sign_certainty: f64,
     /// Upper bound of the depth if it is not certain, a positive number; 0: it is certain, or it was cut short.
     pub depth_max_m: f64,
+    /// Number of the link's contacts, including those beyond `max_contacts`.
+    pub n_contacts: u32,
+    /// Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
+    pub flags: u32,
 }
 
 /// No tissue was found: `signed_distance_m` is a lower bound, 0.05 m unless `PALPATE_DISTANCE_CUT_SHORT` is set too. Then
@@ -365,7 +355,7 @@ pub const PALPATE_DISTANCE_BEYOND: u32 = 1;
 /// closest points that were found. `lower_bound_m` holds all the same.
 pub const PALPATE_DISTANCE_CUT_SHORT: u32 = 2;
 
-/// The point of a tissue that is nearest to a queried point. Weights as in `palpate_surface_contact`.
+/// The point of a tissue that is nearest to a queried point. Weights as in `palpate_point_pair`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_surface_point {

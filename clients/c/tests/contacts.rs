@@ -110,35 +110,30 @@ fn check((contacts, links, _): &Found, proxy: DVec3, tolerance_m: f64) {
     let distances: Vec<f64> = n_triangles(&slab).map(distance).collect();
 
     let [link] = links[..] else { panic!("one link: {links:?}") };
-    assert_eq!((link.link, link.n_contacts), (0, contacts.len() as u32));
+    assert_eq!((link.at.link, link.n_contacts), (0, contacts.len() as u32));
     let least_m = distances.iter().copied().fold(f64::INFINITY, f64::min);
-    assert!((link.signed_distance_m - least_m).abs() < ROUNDING_M, "{link:?}, {least_m} m");
-    assert_eq!((link.flags, link.tissue_id, link.sign_certainty), (0, TISSUE, 1.0));
+    assert!((link.at.signed_distance_m - least_m).abs() < ROUNDING_M, "{link:?}, {least_m} m");
+    assert_eq!((link.flags, link.at.tissue_id, link.sign_certainty), (0, TISSUE, 1.0));
     assert!((link.lower_bound_m - least_m).abs() < ROUNDING_M, "{link:?}");
-    let of_link = (link.on_tissue_m, link.on_tool_m, link.normal, link.signed_distance_m);
-    let weights = (link.barycentric, link.link_barycentric);
-    let mut given = vec![(link.triangle, link.link_triangle, weights, of_link)];
     for c in contacts {
-        assert_eq!((c.tissue_id, c.link, c.geometry_revision), (TISSUE, 0, 0));
+        assert_eq!((c.at.tissue_id, c.at.link, c.geometry_revision), (TISSUE, 0, 0));
         assert_eq!(c.flags & !PALPATE_CONTACT_BEGAN, 0);
         assert!(c.toi <= 1.0 && c.contact_id > 0);
-        let points = (c.on_tissue_m, c.on_tool_m, c.normal, c.signed_distance_m);
-        given.push((c.triangle, c.link_triangle, (c.barycentric, c.link_barycentric), points));
     }
-    for (t, own, weights, (on_tissue, on_tool, normal, signed_distance_m)) in given {
-        let (on_tissue, on_tool, normal) = (dvec(on_tissue), dvec(on_tool), dvec(normal));
-        let of_slab = weighed(triangle(&slab, t, DVec3::ZERO), weights.0);
+    for pair in contacts.iter().map(|c| c.at).chain([link.at]) {
+        let (on_tissue, on_tool) = (dvec(pair.on_tissue_m), dvec(pair.on_tool_m));
+        let of_slab = weighed(triangle(&slab, pair.triangle, DVec3::ZERO), pair.barycentric);
         assert!(of_slab.distance(on_tissue) < ROUNDING_M, "{of_slab} is not {on_tissue}");
-        let of_ball = weighed(triangle(&ball, own, proxy), weights.1);
+        let of_ball = weighed(triangle(&ball, pair.link_triangle, proxy), pair.link_barycentric);
         assert!(of_ball.distance(on_tool) < ROUNDING_M, "{of_ball} is not {on_tool}");
-        let along = on_tissue + signed_distance_m * normal;
+        let along = on_tissue + pair.signed_distance_m * dvec(pair.normal);
         assert!(along.distance(on_tool) < ROUNDING_M, "{along} is not {on_tool}");
-        assert!((normal.length() - 1.0).abs() < 1e-6, "{normal}");
+        assert!((dvec(pair.normal).length() - 1.0).abs() < 1e-6, "{pair:?}");
     }
     // Each triangle within the margin is a contact, once; one that is not is within the field's tolerance of it.
     for t in n_triangles(&slab) {
         let distance_m = distances[t as usize];
-        match contacts.iter().filter(|c| c.triangle == t).count() {
+        match contacts.iter().filter(|c| c.at.triangle == t).count() {
             0 => assert!(distance_m > MARGIN_M, "{t}: {distance_m} m"),
             1 => assert!(distance_m < MARGIN_M + tolerance_m, "{t}: {distance_m} m"),
             n => panic!("{t} is given {n} times"),
@@ -215,7 +210,7 @@ fn contacts_of_a_server_are_those_of_its_answers() {
     });
     for ((contacts, links, _), answer) in found.iter().zip(&answers) {
         let [link] = &answer.links[..] else { panic!("one link") };
-        let [told] = links[..] else { panic!("one link") };
+        let [palpate_link_distance { at: told, .. }] = links[..] else { panic!("one link") };
         assert_eq!(told.signed_distance_m.to_bits(), link.signed_distance_m.to_bits());
         let (on_tissue, on_tool) = (link.on_tissue.expect("near"), link.on_tool.expect("near"));
         let ids = (link.tissue_id, on_tissue.triangle_id, on_tool.triangle_id);
@@ -232,8 +227,11 @@ fn contacts_of_a_server_are_those_of_its_answers() {
         }
         let empty = proto::Contacts::default();
         let sent = link.contacts.as_ref().unwrap_or(&empty);
-        let xyz = |of: fn(&palpate_surface_contact) -> palpate_vec3| {
-            let each = contacts.iter().map(of).flat_map(|v| [v.x as f32, v.y as f32, v.z as f32]);
+        let xyz = |of: fn(&palpate_point_pair) -> palpate_vec3| {
+            let each = contacts
+                .iter()
+                .map(|c| of(&c.at))
+                .flat_map(|v| [v.x as f32, v.y as f32, v.z as f32]);
             each.collect::<Vec<_>>()
         };
         assert_eq!(xyz(|c| c.barycentric), sent.barycentric_xyz);
@@ -241,13 +239,16 @@ fn contacts_of_a_server_are_those_of_its_answers() {
         assert_eq!(xyz(|c| c.on_tissue_m), sent.on_tissue_xyz_m);
         assert_eq!(xyz(|c| c.on_tool_m), sent.on_tool_xyz_m);
         assert_eq!(xyz(|c| c.normal), sent.normal_xyz);
-        let ids = |of: fn(&palpate_surface_contact) -> u32| contacts.iter().map(of).collect();
+        let ids = |of: fn(&palpate_point_pair) -> u32| contacts.iter().map(|c| of(&c.at)).collect();
         let (triangles, own): (Vec<u32>, Vec<u32>) =
             (ids(|c| c.triangle), ids(|c| c.link_triangle));
         assert_eq!((triangles, own), (sent.triangle_ids.clone(), sent.link_triangle_ids.clone()));
         assert!(contacts.iter().map(|c| c.contact_id).eq(sent.contact_ids.iter().copied()));
         assert!(
-            contacts.iter().map(|c| c.signed_distance_m as f32).eq(sent.signed_distance_m.clone())
+            contacts
+                .iter()
+                .map(|c| c.at.signed_distance_m as f32)
+                .eq(sent.signed_distance_m.clone())
         );
         assert!(contacts.iter().map(|c| c.toi as f32).eq(sent.toi.clone()));
         let began = |state: &i32| *state == proto::ContactState::Begin as i32;
@@ -370,8 +371,8 @@ fn without_tissue_nothing_is_near() {
     ok(unsafe { palpate_remove_tissue(held.scene, TISSUE) });
     let (_, (contacts, links, _)) = held.step(&ball_at(0.001));
     assert_eq!((contacts.len(), links.len()), (0, 1));
-    assert_eq!((links[0].flags, links[0].tissue_id), (PALPATE_DISTANCE_BEYOND, 0));
-    assert!((links[0].signed_distance_m - 0.05).abs() < 1e-12, "{:?}", links[0]);
+    assert_eq!((links[0].flags, links[0].at.tissue_id), (PALPATE_DISTANCE_BEYOND, 0));
+    assert!((links[0].at.signed_distance_m - 0.05).abs() < 1e-12, "{:?}", links[0]);
     let (point, mut near) = (palpate_vec3::default(), palpate_surface_point::default());
     // SAFETY: all pointers point to live objects.
     ok(unsafe { palpate_nearest(held.scene, 0, &point, &mut near, 1) });

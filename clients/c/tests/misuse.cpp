@@ -573,9 +573,9 @@ void sessions(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_link_distances(session, nullptr, 4, &n, &sequence), "links is NULL");
     REFUSED(palpate_link_distances(session, &link, SIZE_MAX, &n, &sequence), "links has");
     FAILS(PALPATE_TOO_SMALL, palpate_surface_contacts(session, &touched, 1, &n, nullptr), "holds 1");
-    MUST(n > 1 && touched.tissue_id == 1 && touched.link == 0);
+    MUST(n > 1 && touched.at.tissue_id == 1 && touched.at.link == 0);
     DOES(palpate_link_distances(session, &link, 1, &n, &sequence));
-    MUST(n == 1 && sequence == rendering.sequence && link.signed_distance_m == rendering.distance_m);
+    MUST(n == 1 && sequence == rendering.sequence && link.at.signed_distance_m == rendering.distance_m);
     std::uint32_t vertices[1];
     float forces[3];
     std::uint64_t revision = 7;
@@ -783,7 +783,8 @@ void wrapper(const std::string& folder) {
     const auto touched = wide.surface_contacts().value();
     MUST(links.size() == 1 && sequence == 1 && touched.size() == links[0].n_contacts && touched.size() > 64);
     const palpate::Surface surface = scene.export_tissue(organ).value();
-    for (const palpate_surface_contact& c : touched) {
+    for (const palpate_surface_contact& contact : touched) {
+        const palpate_point_pair& c = contact.at;
         MUST(c.tissue_id == organ && c.signed_distance_m < 0.0201 && surface.triangle_ids[c.triangle] == c.triangle);
         const double weights[] = {c.barycentric.x, c.barycentric.y, c.barycentric.z};
         double z = 0;

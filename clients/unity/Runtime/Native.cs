@@ -709,10 +709,59 @@ namespace Palpate
     }
 
     /// <summary>
+    ///  A point of a tissue and a point of a link: the closest ones, or two that touch. Weights belong to a triangle's
+    ///  vertices in the order of the mesh, except that the second and third are swapped in a triangle that was turned to face
+    ///  outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_point_pair
+    {
+        /// <summary>
+        ///  The tissue.
+        /// </summary>
+        public uint tissue_id;
+        /// <summary>
+        ///  Triangle of the tissue. Ids of cut triangles are not used again.
+        /// </summary>
+        public uint triangle;
+        /// <summary>
+        ///  The link, counted from 0 in the tool.
+        /// </summary>
+        public uint link;
+        /// <summary>
+        ///  Triangle of the link.
+        /// </summary>
+        public uint link_triangle;
+        /// <summary>
+        ///  Weights of `on_tissue_m` on the tissue's triangle.
+        /// </summary>
+        public palpate_vec3 barycentric;
+        /// <summary>
+        ///  Weights of `on_tool_m` on the link's triangle; zeros in contacts of an older server.
+        /// </summary>
+        public palpate_vec3 link_barycentric;
+        /// <summary>
+        ///  Point on the tissue, scene frame.
+        /// </summary>
+        public palpate_vec3 on_tissue_m;
+        /// <summary>
+        ///  Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`.
+        /// </summary>
+        public palpate_vec3 on_tool_m;
+        /// <summary>
+        ///  Unit, from tissue to tool, scene frame.
+        /// </summary>
+        public palpate_vec3 normal;
+        /// <summary>
+        ///  Distance of the two points; negative: the depth of the one that is inside.
+        /// </summary>
+        public double signed_distance_m;
+    }
+
+    /// <summary>
     ///  A tissue triangle that is inside a link, or nearer to it than the session's contact margin, or that the sweep met on
     ///  the way to this pose. A contact that the link has left behind on that way has distance 0, and the pose and points of
-    ///  its `toi`; with `omit_sweep` there are none of these. Weights belong to a triangle's vertices in the order of the mesh, except that the second and third are swapped in a triangle that was
-    ///  turned to face outwards (see `PALPATE_AS_WOUND`): `palpate_export_tissue` gives the order.
+    ///  its `toi`, which need not be at the same place; with `omit_sweep` there are none of these.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_surface_contact
@@ -727,46 +776,9 @@ namespace Palpate
         /// </summary>
         public ulong geometry_revision;
         /// <summary>
-        ///  Tissue in contact.
+        ///  The points that touch, or are within the margin.
         /// </summary>
-        public uint tissue_id;
-        /// <summary>
-        ///  Triangle of the tissue. Ids of cut triangles are not used again.
-        /// </summary>
-        public uint triangle;
-        /// <summary>
-        ///  Link in contact, counted from 0 in the tool.
-        /// </summary>
-        public uint link;
-        /// <summary>
-        ///  Triangle of the link.
-        /// </summary>
-        public uint link_triangle;
-        /// <summary>
-        ///  Weights of `on_tissue_m` on the tissue's triangle.
-        /// </summary>
-        public palpate_vec3 barycentric;
-        /// <summary>
-        ///  Weights of `on_tool_m` on the link's triangle; zeros from an older server.
-        /// </summary>
-        public palpate_vec3 link_barycentric;
-        /// <summary>
-        ///  Point on the tissue, scene frame.
-        /// </summary>
-        public palpate_vec3 on_tissue_m;
-        /// <summary>
-        ///  Point on the link, scene frame: `on_tissue_m` plus `signed_distance_m` times `normal`, unless the link has left
-        ///  the contact behind.
-        /// </summary>
-        public palpate_vec3 on_tool_m;
-        /// <summary>
-        ///  Unit, from tissue to tool, scene frame.
-        /// </summary>
-        public palpate_vec3 normal;
-        /// <summary>
-        ///  Distance of the two points; negative: the depth of the one that is inside.
-        /// </summary>
-        public double signed_distance_m;
+        public palpate_point_pair at;
         /// <summary>
         ///  Time at which the link met the triangle on its way: 0 at the pose of the last complete answer, 1 at this pose, never
         ///  later than the true time. Negative: the sweep did not meet it now.
@@ -779,60 +791,16 @@ namespace Palpate
     }
 
     /// <summary>
-    ///  Distance of a link from the nearest tissue. Weights as in `palpate_surface_contact`.
+    ///  Distance of a link from the nearest tissue.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_link_distance
     {
         /// <summary>
-        ///  The link, counted from 0 in the tool.
+        ///  The closest points, or the two ends of the deepest penetration. With `PALPATE_DISTANCE_BEYOND` only the link and
+        ///  the lower bound as distance; all else is 0.
         /// </summary>
-        public uint link;
-        /// <summary>
-        ///  Number of the link's contacts, including those beyond `max_contacts`.
-        /// </summary>
-        public uint n_contacts;
-        /// <summary>
-        ///  Nearest tissue; 0 with `PALPATE_DISTANCE_BEYOND`, as triangles, weights, points, normal and certainty then are.
-        /// </summary>
-        public uint tissue_id;
-        /// <summary>
-        ///  Triangle of the tissue.
-        /// </summary>
-        public uint triangle;
-        /// <summary>
-        ///  Triangle of the link.
-        /// </summary>
-        public uint link_triangle;
-        /// <summary>
-        ///  Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
-        /// </summary>
-        public uint flags;
-        /// <summary>
-        ///  Weights of `on_tissue_m` on the tissue's triangle.
-        /// </summary>
-        public palpate_vec3 barycentric;
-        /// <summary>
-        ///  Weights of `on_tool_m` on the link's triangle.
-        /// </summary>
-        public palpate_vec3 link_barycentric;
-        /// <summary>
-        ///  The closest point of the tissue, or one end of the deepest penetration, scene frame.
-        /// </summary>
-        public palpate_vec3 on_tissue_m;
-        /// <summary>
-        ///  The closest point of the link, or the other end, scene frame.
-        /// </summary>
-        public palpate_vec3 on_tool_m;
-        /// <summary>
-        ///  Unit, from tissue to tool, scene frame.
-        /// </summary>
-        public palpate_vec3 normal;
-        /// <summary>
-        ///  Distance of the surfaces; negative: the depth of the deepest point. With `PALPATE_DISTANCE_BEYOND`: the lower
-        ///  bound.
-        /// </summary>
-        public double signed_distance_m;
+        public palpate_point_pair at;
         /// <summary>
         ///  No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
         /// </summary>
@@ -845,10 +813,18 @@ namespace Palpate
         ///  Upper bound of the depth if it is not certain, a positive number; 0: it is certain, or it was cut short.
         /// </summary>
         public double depth_max_m;
+        /// <summary>
+        ///  Number of the link's contacts, including those beyond `max_contacts`.
+        /// </summary>
+        public uint n_contacts;
+        /// <summary>
+        ///  Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
+        /// </summary>
+        public uint flags;
     }
 
     /// <summary>
-    ///  The point of a tissue that is nearest to a queried point. Weights as in `palpate_surface_contact`.
+    ///  The point of a tissue that is nearest to a queried point. Weights as in `palpate_point_pair`.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_surface_point

@@ -116,11 +116,7 @@ namespace Palpate
             }
             for (int i = 0; i < Math.Min((int)n, into.Length); i++)
             {
-                into[i].Barycentric = axes.Weights(into[i].Barycentric);
-                into[i].LinkBarycentric = axes.Weights(into[i].LinkBarycentric);
-                into[i].OnTissue = axes.Point(into[i].OnTissue);
-                into[i].OnTool = axes.Point(into[i].OnTool);
-                into[i].Normal = axes.Point(into[i].Normal);
+                into[i].At = into[i].At.In(axes);
             }
             sequence = answered;
             return (int)n;
@@ -141,11 +137,7 @@ namespace Palpate
             }
             for (int i = 0; i < Math.Min((int)n, into.Length); i++)
             {
-                into[i].Barycentric = axes.Weights(into[i].Barycentric);
-                into[i].LinkBarycentric = axes.Weights(into[i].LinkBarycentric);
-                into[i].OnTissue = axes.Point(into[i].OnTissue);
-                into[i].OnTool = axes.Point(into[i].OnTool);
-                into[i].Normal = axes.Point(into[i].Normal);
+                into[i].At = into[i].At.In(axes);
             }
             sequence = answered;
             return (int)n;

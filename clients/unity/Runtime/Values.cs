@@ -140,19 +140,13 @@ namespace Palpate
     }
 
     /// <summary>
-    /// A tissue triangle that is inside a link, or nearer to it than the session's contact margin, or that the sweep met
-    /// on the way to this pose. A contact that the link has left behind on that way has distance 0, and the pose and
-    /// points of its Toi; with OmitSweep there are none of these. Weights belong to the vertices of a triangle in the order in which it was given, except that the second and third are swapped in
-    /// a triangle that was turned to face outwards: Scene.ExportTissue gives the order. Has the layout of
-    /// palpate_surface_contact.
+    /// A point of a tissue and a point of a link: the closest ones, or two that touch. Weights belong to the vertices
+    /// of a triangle in the order in which it was given, except that the second and third are swapped in a triangle
+    /// that was turned to face outwards: Scene.ExportTissue gives the order. Has the layout of palpate_point_pair.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
-    public struct SurfaceContact
+    public struct PointPair
     {
-        /// <summary>Id, constant while the contact lasts; other ids than those of Contact.</summary>
-        public ulong Id;
-        /// <summary>Geometry revision of the tissue that the contact was computed from.</summary>
-        public ulong GeometryRevision;
         /// <summary>Id of the tissue.</summary>
         public uint Tissue;
         /// <summary>Triangle of the tissue.</summary>
@@ -167,12 +161,40 @@ namespace Palpate
         public Vec3 LinkBarycentric;
         /// <summary>Point on the tissue, metres.</summary>
         public Vec3 OnTissue;
-        /// <summary>Point on the link, metres: OnTissue plus SignedDistanceM times Normal, unless left behind.</summary>
+        /// <summary>Point on the link, metres: OnTissue plus SignedDistanceM times Normal.</summary>
         public Vec3 OnTool;
         /// <summary>Unit, from tissue to tool.</summary>
         public Vec3 Normal;
         /// <summary>Distance of the two points; negative: the depth of the one that is inside.</summary>
         public double SignedDistanceM;
+
+        internal PointPair In(Axes axes)
+        {
+            PointPair pair = this;
+            pair.Barycentric = axes.Weights(Barycentric);
+            pair.LinkBarycentric = axes.Weights(LinkBarycentric);
+            pair.OnTissue = axes.Point(OnTissue);
+            pair.OnTool = axes.Point(OnTool);
+            pair.Normal = axes.Point(Normal);
+            return pair;
+        }
+    }
+
+    /// <summary>
+    /// A tissue triangle that is inside a link, or nearer to it than the session's contact margin, or that the sweep met
+    /// on the way to this pose. A contact that the link has left behind on that way has distance 0, and the pose and
+    /// points of its Toi, which need not be at the same place; with OmitSweep there are none of these. Has the layout of
+    /// palpate_surface_contact.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct SurfaceContact
+    {
+        /// <summary>Id, constant while the contact lasts; other ids than those of Contact.</summary>
+        public ulong Id;
+        /// <summary>Geometry revision of the tissue that the contact was computed from.</summary>
+        public ulong GeometryRevision;
+        /// <summary>The points that touch, or are within the margin.</summary>
+        public PointPair At;
         /// <summary>
         /// Time at which the link met the triangle: 0 at the pose of the last complete answer, 1 at this pose.
         /// Negative: the sweep did not meet it now.
@@ -188,45 +210,27 @@ namespace Palpate
         public bool IsWhollyInside { get { return (Flags & Native.PALPATE_CONTACT_WHOLLY_INSIDE) != 0; } }
     }
 
-    /// <summary>
-    /// Distance of a link from the nearest tissue. Weights as in SurfaceContact. Has the layout of
-    /// palpate_link_distance.
-    /// </summary>
+    /// <summary>Distance of a link from the nearest tissue. Has the layout of palpate_link_distance.</summary>
     [StructLayout(LayoutKind.Sequential)]
     public struct LinkDistance
     {
-        /// <summary>Number of the link in the tool, from 0.</summary>
-        public uint Link;
-        /// <summary>Number of the link's contacts, including those beyond MaxContacts.</summary>
-        public uint Contacts;
-        /// <summary>Nearest tissue; 0 if IsBeyond, as triangles, weights, points, normal and certainty then are.</summary>
-        public uint Tissue;
-        /// <summary>Triangle of the tissue.</summary>
-        public uint Triangle;
-        /// <summary>Triangle of the link.</summary>
-        public uint LinkTriangle;
-        public uint Flags;
-        /// <summary>Weights of OnTissue on the tissue's triangle.</summary>
-        public Vec3 Barycentric;
-        /// <summary>Weights of OnTool on the link's triangle.</summary>
-        public Vec3 LinkBarycentric;
-        /// <summary>The closest point of the tissue, or one end of the deepest penetration, metres.</summary>
-        public Vec3 OnTissue;
-        /// <summary>The closest point of the link, or the other end, metres.</summary>
-        public Vec3 OnTool;
-        /// <summary>Unit, from tissue to tool.</summary>
-        public Vec3 Normal;
-        /// <summary>Distance of the surfaces; negative: the depth. If IsBeyond: the lower bound.</summary>
-        public double SignedDistanceM;
+        /// <summary>
+        /// The closest points, or the two ends of the deepest penetration. If IsBeyond, only the link and the lower
+        /// bound as distance; all else is 0.
+        /// </summary>
+        public PointPair At;
         /// <summary>No tissue is nearer than this; below 0, none is deeper.</summary>
         public double LowerBoundM;
         /// <summary>Certainty of the sign, from 0 (a guess) to 1 (certain).</summary>
         public double SignCertainty;
         /// <summary>Upper bound of the depth if it is not certain; 0: it is certain, or it was cut short.</summary>
         public double DepthMaxM;
+        /// <summary>Number of the link's contacts, including those beyond MaxContacts.</summary>
+        public uint Contacts;
+        public uint Flags;
 
         /// <summary>
-        /// No tissue was found: SignedDistanceM is a lower bound, 0.05 m unless IsCutShort. Then it may be negative, and
+        /// No tissue was found: the distance is a lower bound, 0.05 m unless IsCutShort. Then it may be negative, and
         /// the link may be inside tissue.
         /// </summary>
         public bool IsBeyond { get { return (Flags & Native.PALPATE_DISTANCE_BEYOND) != 0; } }
@@ -235,7 +239,7 @@ namespace Palpate
     }
 
     /// <summary>
-    /// The point of a tissue that is nearest to a queried point. Weights as in SurfaceContact. Has the layout of
+    /// The point of a tissue that is nearest to a queried point. Weights as in PointPair. Has the layout of
     /// palpate_surface_point.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]

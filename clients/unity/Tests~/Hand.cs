@@ -185,7 +185,7 @@ public static class Hand
                 int n_touched = session.SurfaceContacts(touched, out sequence);
                 Replay.Expect(session.LinkDistances(distances, out same) == 2 && same == sequence && sequence == newest.Sequence, "both links");
                 Replay.Expect(n_touched > 0 && distances[1].Contacts == n_touched && distances[0].Contacts == 0, n_touched + " touched");
-                Replay.Expect(!distances[1].IsBeyond && !distances[1].IsCutShort && distances[1].Tissue == slab, "the slab is near");
+                Replay.Expect(!distances[1].IsBeyond && !distances[1].IsCutShort && distances[1].At.Tissue == slab, "the slab is near");
                 Surface stored = scene.ExportTissue(slab);
                 float[] top = Mirrored(Slab, z);
                 uint[] faces = Turned(SlabSides, z);
@@ -194,10 +194,11 @@ public static class Hand
                 for (int i = 0; i < 24; i++) Replay.Near(stored.Positions[i], 0.05f * top[i]);
                 for (int i = 0; i < n_touched; i++)
                 {
-                    SurfaceContact c = touched[i];
-                    Replay.Expect(c.Tissue == slab && c.Link == 1 && !c.IsForbidden && !c.IsWhollyInside, "the slab is touched");
+                    PointPair c = touched[i].At;
+                    Replay.Expect(c.Tissue == slab && c.Link == 1, "the slab is touched");
+                    Replay.Expect(!touched[i].IsForbidden && !touched[i].IsWhollyInside, "from outside");
                     Weighed(top, faces, c.Triangle, c.Barycentric, c.OnTissue);
-                    told.AddRange(new[] { c.OnTissue.X, c.OnTissue.Y, c.OnTool.Z * z, c.Normal.Z * z, c.SignedDistanceM, c.Toi });
+                    told.AddRange(new[] { c.OnTissue.X, c.OnTissue.Y, c.OnTool.Z * z, c.Normal.Z * z, c.SignedDistanceM, touched[i].Toi });
                 }
                 session.Check();
             }

@@ -9,7 +9,7 @@ use palpate::{
 use crate::plain::{
     PALPATE_CONTACT_BEGAN, PALPATE_CONTACT_FORBIDDEN, PALPATE_CONTACT_WHOLLY_INSIDE,
     PALPATE_DISTANCE_BEYOND, PALPATE_DISTANCE_CUT_SHORT, palpate_contact, palpate_link_distance,
-    palpate_pose, palpate_quaternion, palpate_render_state, palpate_rendering,
+    palpate_point_pair, palpate_pose, palpate_quaternion, palpate_render_state, palpate_rendering,
     palpate_surface_contact, palpate_vec3,
 };
 use palpate_render_state::*;
@@ -147,34 +147,37 @@ fn flag(is_set: bool, flag: u32) -> u32 {
     if is_set { flag } else { 0 }
 }
 
+fn pair_of_engine(link: usize, near: &Contact) -> palpate_point_pair {
+    palpate_point_pair {
+        tissue_id: near.tissue.0,
+        triangle: near.on_tissue.triangle.0,
+        link: link as u32,
+        link_triangle: near.on_tool.triangle.0,
+        barycentric: palpate_vec3::of(near.on_tissue.barycentric),
+        link_barycentric: palpate_vec3::of(near.on_tool.barycentric),
+        on_tissue_m: palpate_vec3::of(near.on_tissue.position),
+        on_tool_m: palpate_vec3::of(near.on_tool.position),
+        normal: palpate_vec3::of(near.normal),
+        signed_distance_m: near.signed_distance_m,
+    }
+}
+
 fn link_of_engine(answer: &LinkAnswer) -> palpate_link_distance {
-    let head = palpate_link_distance {
-        link: answer.link as u32,
-        n_contacts: answer.contacts_total as u32,
-        flags: flag(answer.is_cut_short, PALPATE_DISTANCE_CUT_SHORT),
-        lower_bound_m: answer.lower_bound_m,
-        depth_max_m: answer.depth_max_m.unwrap_or_default(),
-        ..Default::default()
+    let (at, sign_certainty, beyond) = match &answer.distance {
+        Distance::Within(near) => (pair_of_engine(answer.link, near), near.sign_certainty, 0),
+        Distance::Beyond(bound) => {
+            let (link, signed_distance_m) = (answer.link as u32, *bound);
+            let at = palpate_point_pair { link, signed_distance_m, ..Default::default() };
+            (at, 0.0, PALPATE_DISTANCE_BEYOND)
+        }
     };
-    match &answer.distance {
-        Distance::Beyond(bound) => palpate_link_distance {
-            flags: head.flags | PALPATE_DISTANCE_BEYOND,
-            signed_distance_m: *bound,
-            ..head
-        },
-        Distance::Within(near) => palpate_link_distance {
-            tissue_id: near.tissue.0,
-            triangle: near.on_tissue.triangle.0,
-            link_triangle: near.on_tool.triangle.0,
-            barycentric: palpate_vec3::of(near.on_tissue.barycentric),
-            link_barycentric: palpate_vec3::of(near.on_tool.barycentric),
-            on_tissue_m: palpate_vec3::of(near.on_tissue.position),
-            on_tool_m: palpate_vec3::of(near.on_tool.position),
-            normal: palpate_vec3::of(near.normal),
-            signed_distance_m: near.signed_distance_m,
-            sign_certainty: near.sign_certainty,
-            ..head
-        },
+    palpate_link_distance {
+        at,
+        lower_bound_m: answer.lower_bound_m,
+        sign_certainty,
+        depth_max_m: answer.depth_max_m.unwrap_or_default(),
+        n_contacts: answer.contacts_total as u32,
+        flags: beyond | flag(answer.is_cut_short, PALPATE_DISTANCE_CUT_SHORT),
     }
 }
 
@@ -189,16 +192,7 @@ fn surface_contacts_of_engine(
     let contact = |link: usize, (c, status): (&Contact, &ContactStatus)| palpate_surface_contact {
         contact_id: status.id,
         geometry_revision: revision(c.tissue),
-        tissue_id: c.tissue.0,
-        triangle: c.on_tissue.triangle.0,
-        link: link as u32,
-        link_triangle: c.on_tool.triangle.0,
-        barycentric: palpate_vec3::of(c.on_tissue.barycentric),
-        link_barycentric: palpate_vec3::of(c.on_tool.barycentric),
-        on_tissue_m: palpate_vec3::of(c.on_tissue.position),
-        on_tool_m: palpate_vec3::of(c.on_tool.position),
-        normal: palpate_vec3::of(c.normal),
-        signed_distance_m: c.signed_distance_m,
+        at: pair_of_engine(link, c),
         toi: c.toi.unwrap_or(NO_TOI),
         flags: flag(status.state == ContactState::Begin, PALPATE_CONTACT_BEGAN)
             | flag(forbidden.contains(&c.tissue), PALPATE_CONTACT_FORBIDDEN)
@@ -218,22 +212,24 @@ fn link_of_server(answer: &proto::LinkAnswer) -> palpate_link_distance {
     let on_tissue = answer.on_tissue.unwrap_or_default();
     let on_tool = answer.on_tool.unwrap_or_default();
     palpate_link_distance {
-        link: answer.link,
-        n_contacts: answer.contacts.as_ref().map_or(0, |contacts| contacts.total),
-        tissue_id: answer.tissue_id,
-        triangle: on_tissue.triangle_id,
-        link_triangle: on_tool.triangle_id,
-        flags: flag(answer.is_lower_bound, PALPATE_DISTANCE_BEYOND)
-            | flag(answer.is_cut_short, PALPATE_DISTANCE_CUT_SHORT),
-        barycentric: vec3(on_tissue.barycentric),
-        link_barycentric: vec3(on_tool.barycentric),
-        on_tissue_m: vec3(on_tissue.position_m),
-        on_tool_m: vec3(on_tool.position_m),
-        normal: vec3(answer.normal),
-        signed_distance_m: answer.signed_distance_m,
+        at: palpate_point_pair {
+            tissue_id: answer.tissue_id,
+            triangle: on_tissue.triangle_id,
+            link: answer.link,
+            link_triangle: on_tool.triangle_id,
+            barycentric: vec3(on_tissue.barycentric),
+            link_barycentric: vec3(on_tool.barycentric),
+            on_tissue_m: vec3(on_tissue.position_m),
+            on_tool_m: vec3(on_tool.position_m),
+            normal: vec3(answer.normal),
+            signed_distance_m: answer.signed_distance_m,
+        },
         lower_bound_m: answer.lower_bound_m.unwrap_or(answer.signed_distance_m),
         sign_certainty: answer.sign_certainty,
         depth_max_m: answer.depth_max_m.unwrap_or_default(),
+        n_contacts: answer.contacts.as_ref().map_or(0, |contacts| contacts.total),
+        flags: flag(answer.is_lower_bound, PALPATE_DISTANCE_BEYOND)
+            | flag(answer.is_cut_short, PALPATE_DISTANCE_CUT_SHORT),
     }
 }
 
@@ -263,16 +259,18 @@ fn surface_contacts_of_server(answer: &proto::TrackResponse) -> Vec<palpate_surf
         found.extend((0..n).map(|i| palpate_surface_contact {
             contact_id: sent.contact_ids[i],
             geometry_revision: revision(sent.tissue_ids[i]),
-            tissue_id: sent.tissue_ids[i],
-            triangle: sent.triangle_ids[i],
-            link: link.link,
-            link_triangle: sent.link_triangle_ids[i],
-            barycentric: at(&sent.barycentric_xyz, i),
-            link_barycentric: at(&sent.link_barycentric_xyz, i),
-            on_tissue_m: at(&sent.on_tissue_xyz_m, i),
-            on_tool_m: at(&sent.on_tool_xyz_m, i),
-            normal: at(&sent.normal_xyz, i),
-            signed_distance_m: sent.signed_distance_m[i].into(),
+            at: palpate_point_pair {
+                tissue_id: sent.tissue_ids[i],
+                triangle: sent.triangle_ids[i],
+                link: link.link,
+                link_triangle: sent.link_triangle_ids[i],
+                barycentric: at(&sent.barycentric_xyz, i),
+                link_barycentric: at(&sent.link_barycentric_xyz, i),
+                on_tissue_m: at(&sent.on_tissue_xyz_m, i),
+                on_tool_m: at(&sent.on_tool_xyz_m, i),
+                normal: at(&sent.normal_xyz, i),
+                signed_distance_m: sent.signed_distance_m[i].into(),
+            },
             toi: sent.toi.get(i).map_or(NO_TOI, |toi| f64::from(*toi)),
             flags: flag(sent.states.get(i) == Some(&began), PALPATE_CONTACT_BEGAN)
                 | flag(is(&sent.forbidden, i), PALPATE_CONTACT_FORBIDDEN)

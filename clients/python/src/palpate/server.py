@@ -129,20 +129,18 @@ class Server:
             AlreadyExists: a scene has this id.
             FailedPrecondition: the scene is to be durable, and the server keeps none.
         """
-        for _ in range(_REPLACEMENTS_MAX if replace else 0):
+        for left in range(_REPLACEMENTS_MAX if replace else 0, -1, -1):
             try:
                 self.ask("CreateScene", scene_id=scene_id, durable=durable)
-                return Scene(self, scene_id)
-            except AlreadyExists:
-                # Another program may have deleted it by now.
-                with suppress(NotFound):
-                    self.delete_scene(scene_id)
-        try:
-            self.ask("CreateScene", scene_id=scene_id, durable=durable)
-        except AlreadyExists as taken:
-            ways = f"`scene({scene_id!r})` opens it, `create_scene({scene_id!r}, replace=True)` deletes it first"
-            said = f"{taken.message}: {ways}"
-            raise AlreadyExists(taken.call, taken.code, said, taken.field, taken.subject) from None
+                break
+            except AlreadyExists as taken:
+                if left == 0:
+                    ways = f"`scene({scene_id!r})` opens it, `create_scene({scene_id!r}, replace=True)` deletes it first"
+                    said = f"{taken.message}: {ways}"
+                    raise AlreadyExists(taken.call, taken.code, said, taken.field, taken.subject) from None
+            # Another program may have deleted it by now.
+            with suppress(NotFound):
+                self.delete_scene(scene_id)
         return Scene(self, scene_id)
 
     def delete_scene(self, scene_id: str) -> None:
