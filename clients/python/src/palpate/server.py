@@ -135,7 +135,9 @@ class Server:
                 break
             except AlreadyExists as taken:
                 if left == 0:
-                    ways = f"`scene({scene_id!r})` opens it, `create_scene({scene_id!r}, replace=True)` deletes it first"
+                    ways = (
+                        f"`scene({scene_id!r})` opens it, `create_scene({scene_id!r}, replace=True)` deletes it first"
+                    )
                     said = f"{taken.message}: {ways}"
                     raise AlreadyExists(taken.call, taken.code, said, taken.field, taken.subject) from None
             # Another program may have deleted it by now.
