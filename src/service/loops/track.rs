@@ -252,6 +252,13 @@ where
     }
     match running.answer(waiting) {
         Ok(answer) => {
+            // The scene may have ended since the tick was taken. The stream's status names its new owner, a refusal does
+            // not.
+            if answer.refusal.is_some()
+                && let Err(status) = running.check_lasting()
+            {
+                return Poll::Ready(Err(StreamEnd::Over(Some(status))));
+            }
             *gathered = true;
             Poll::Ready(Ok(answer))
         }
