@@ -33,6 +33,7 @@ mod giving_way;
 mod god_object;
 mod grasps;
 mod joined_borders;
+mod kept_planes;
 mod last_round;
 mod linearised;
 mod local_bounds;

@@ -211,6 +211,16 @@ impl GodObject {
         None
     }
 
+    /// Finds the nearest pairs of each tissue and link; none without the tissues' motion.
+    pub(super) fn find_nearest(&mut self, motion: Option<&TissuesInMotion>, deadline: &TimeLeft) {
+        let around =
+            Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
+        self.search.nearest.clear();
+        if let Some(motion) = motion {
+            self.search.find_nearest(motion, &around, deadline);
+        }
+    }
+
     /// Pairs and contacts that [`GodObject::survey`] found.
     pub(super) fn surveyed(&self) -> (&[NearTriangles], &[NearContact]) {
         (&self.search.pairs, &self.surveyed)

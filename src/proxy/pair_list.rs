@@ -145,11 +145,6 @@ impl PairList {
         self.reach_m = TELLS_NOTHING;
     }
 
-    /// Returns true if the list is whole and includes a tissue.
-    pub(super) fn is_about(&self, tissue: TissueId) -> bool {
-        self.reach_m >= 0.0 && self.is_whole && self.of.iter().any(|(id, _)| *id == tissue)
-    }
-
     /// Notes that proxy and tissues have moved, together by no more than `by_m` metres.
     pub(super) fn note_travel(&mut self, by_m: f64) {
         debug_assert!(by_m >= 0.0, "moved by {by_m} m");
@@ -168,6 +163,11 @@ impl PairList {
         let wanted = SKIN_TICKS * std::mem::take(&mut self.tick_travel_m);
         let top = (2.0 * self.skin_m).max(self.skin_min_m);
         self.skin_m = wanted.clamp(self.skin_min_m, PROXY_SKIN_MAX_M).min(top);
+    }
+
+    /// Distance within which every pair is listed, metres; below 0 if the list is not whole.
+    pub(super) fn left_m(&self) -> f64 {
+        if self.is_whole { self.reach_m / BOUND_COVER - self.travel_m } else { TELLS_NOTHING }
     }
 
     /// Lower bound of the distance of a listed pair, metres.
@@ -220,7 +220,8 @@ impl PairList {
         self.reach_m >= 0.0 && !self.is_whole
     }
 
-    fn is_of(&self, tissues: &TissuesInMotion) -> bool {
+    /// Returns true if the list is of these tissues.
+    pub(super) fn is_of(&self, tissues: &TissuesInMotion) -> bool {
         let say = tissues.views().map(|(place, view)| (view.id, tissues.topology(place)));
         self.of.iter().copied().eq(say)
     }
