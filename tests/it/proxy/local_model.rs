@@ -206,7 +206,7 @@ impl Case {
         let lags = got.link_lag_m.iter().any(|lag| *lag > 1e-4);
         let model = *got.local_model?;
         // Planes serve until motion has used up 0.3 of their radius.
-        let moved_m = if n_steps > 0 { 0.3 / 0.7 * model.complete_radius_m } else { 0.0 };
+        let moved_m = 0.3 / 0.7 * model.complete_radius_m;
         let revision = stage.tissue(0).current();
         let mesh = revision.surface.mesh();
         // Velocity by the vertex's motion in the last frame, in single precision.
