@@ -17,7 +17,7 @@ use crate::scene::TissueId;
 
 /// Share of the radius that motion may use up before the next survey. With more, devices leave the radius more often;
 /// with less, more ticks survey.
-const USED_UP_SHARE: f64 = 0.3;
+const USED_UP_SHARE: f64 = 0.5;
 
 /// A tissue, and its revisions of geometry and topology.
 type SeenRevision = (TissueId, u64, u64);
