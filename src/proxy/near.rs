@@ -16,6 +16,7 @@ use super::{
     tissue_view::TissueView,
     tried_features::TriedFeatures,
 };
+use crate::coupling::posture::RENDERED_LINKS_MAX;
 use crate::geometry::{
     TriangleId, TriangleMesh,
     direction::span_along,
@@ -35,6 +36,9 @@ pub(super) const NEAR_PAIRS_MAX: usize = 8_192;
 /// any other pair is as near.
 const EQUALLY_NEAR: f64 = 1e-7;
 const EQUALLY_NEAR_M: f64 = 1e-9;
+/// Maximum pairs of a tissue and a link that are equally near: with more, as of a flat tool that lies flat, a search is
+/// as fast.
+const EQUALLY_NEAR_MAX: usize = 32;
 
 /// Cosine between a triangle's normal and the direction to a point inside; near a sharp edge it is at least -0.7.
 const FROM_INSIDE_COSINE: f64 = -0.75;
@@ -113,7 +117,7 @@ impl NearSearch {
             pairs: Vec::with_capacity(NEAR_PAIRS_MAX),
             contacts: ContactList::new(),
             clearance_m: 0.0,
-            nearest: Vec::new(),
+            nearest: Vec::with_capacity(RENDERED_LINKS_MAX * EQUALLY_NEAR_MAX),
             tried: TriedFeatures::new(),
             known: None,
         }
@@ -377,9 +381,14 @@ impl NearSearch {
         if within >= self.list.left_m() {
             return;
         }
+        let first = self.nearest.len();
         for place in begin..end {
             let distance_m = bound(&self.list, place);
             if distance_m <= within {
+                if self.nearest.len() == first + EQUALLY_NEAR_MAX {
+                    self.nearest.truncate(first);
+                    return;
+                }
                 let ListedPair { tissue, tissue_triangle, link_triangle, .. } =
                     self.list.pairs[place];
                 let ids = (tissue_triangle, link_triangle);
