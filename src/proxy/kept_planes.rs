@@ -15,9 +15,9 @@ use super::{
 use crate::coupling::{posture::Posture, quadratic_programme::ROWS_MAX, screw::rotation_vector};
 use crate::scene::TissueId;
 
-/// Share of the radius that motion may use up before the next survey. With more, devices leave the radius more often;
-/// with less, more ticks survey.
-const USED_UP_SHARE: f64 = 0.5;
+/// Share of the radius that motion may use up before the next survey. With 0.5, ticks of the demo took a tenth less
+/// time, and devices left the radius in 25 % of their samples instead of 17.
+const USED_UP_SHARE: f64 = 0.3;
 
 /// A tissue, and its revisions of geometry and topology.
 type SeenRevision = (TissueId, u64, u64);

@@ -205,8 +205,8 @@ impl Case {
         assert!(got.local_model.is_some() || is_late || !in_time, "{:?}", got.state);
         let lags = got.link_lag_m.iter().any(|lag| *lag > 1e-4);
         let model = *got.local_model?;
-        // Planes serve until motion has used up half of their radius.
-        let moved_m = model.complete_radius_m;
+        // Planes serve until motion has used up 0.3 of their radius.
+        let moved_m = 0.3 / 0.7 * model.complete_radius_m;
         let revision = stage.tissue(0).current();
         let mesh = revision.surface.mesh();
         // Velocity by the vertex's motion in the last frame, in single precision.
