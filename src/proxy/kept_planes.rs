@@ -15,9 +15,14 @@ use super::{
 use crate::coupling::{posture::Posture, quadratic_programme::ROWS_MAX, screw::rotation_vector};
 use crate::scene::TissueId;
 
-/// Share of the radius that motion may use up before the next survey. With 0.5, ticks of the demo took a tenth less
-/// time, and devices left the radius in 25 % of their samples instead of 17.
+/// Share of the radius that motion may use up before the next survey. With more, devices leave the radius more often;
+/// with less, more ticks survey.
 const USED_UP_SHARE: f64 = 0.3;
+
+/// Maximum ticks in a row without a survey. A survey also finds contacts that come near, within the errors of the
+/// planes, and a servo whose answers are late leans on them. Without a maximum, pliers that pressed the tongue gave back
+/// 0.4 % more energy than was put in, with answers 20 ms late; with this one, as much as with a survey in each tick.
+const TICKS_MAX: u32 = 1;
 
 /// A tissue, and its revisions of geometry and topology.
 type SeenRevision = (TissueId, u64, u64);
@@ -30,6 +35,8 @@ pub(super) struct KeptPlanes {
     of_link: Vec<DVec3>,
     /// Posture of the survey; `None` if none holds.
     posture: Option<Posture>,
+    /// Ticks that the planes have served again.
+    n_ticks: u32,
     radius_m: f64,
     turn: f64,
     curved_m: f64,
@@ -56,6 +63,7 @@ impl KeptPlanes {
     /// Finds planes about a proxy: those of its contacts, and of pairs that these do not keep apart. Returns the radius
     /// within which they are complete, metres.
     pub(super) fn survey(&mut self, about: &Surroundings, contacts: &[NearContact]) -> f64 {
+        self.n_ticks = 0;
         self.planes.clear();
         self.planes.extend(contacts.iter().map(|c| about.plane_of(c)));
         self.radius_m = about.bound(&mut self.planes);
@@ -76,7 +84,7 @@ impl KeptPlanes {
     /// Returns the radius within which the planes are complete about a later posture, metres; `None` if they are not
     /// known to be, or much of the radius is used up.
     pub(super) fn radius_left(&self, about: &Surroundings, links: &[usize]) -> Option<f64> {
-        let from = self.posture.as_ref()?;
+        let from = self.posture.as_ref().filter(|_| self.n_ticks < TICKS_MAX)?;
         let motion = &about.motion;
         let is_still = are_all_still(motion)
             && revisions(motion).eq(self.tissues.iter().copied())
@@ -102,6 +110,7 @@ impl KeptPlanes {
 
     /// Moves the tool's points of the planes to a later posture.
     pub(super) fn move_to(&mut self, posture: &Posture) {
+        self.n_ticks += 1;
         for (plane, of_link) in self.planes.iter_mut().zip(&self.of_link) {
             plane.on_tool = posture.scene_from_link(plane.link).point(*of_link);
         }
