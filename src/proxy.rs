@@ -16,8 +16,8 @@
 //! 3. answers a [`Rendering`]: proxy, force and torque, contacts with their forces, loads of the tissues
 //!    (`tissue_loads`), grasped tissues (`grasps`);
 //! 4. converts the contacts to planes (`linearised`, `contact_plane`), if a servo at the device asks for them, and
-//!    bounds the radius within which they are complete (`local_bounds`); the planes serve until motion has used up
-//!    much of that radius (`kept_planes`).
+//!    bounds the radius within which they are complete (`local_bounds`); the planes serve for a second tick if little
+//!    has moved (`kept_planes`).
 //!
 //! A [`RenderedSession`] is a haptic loop with such tools: it moves the proxies and then answers the tick at their
 //! poses.
