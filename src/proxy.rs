@@ -42,6 +42,7 @@ mod margins;
 mod motion;
 mod near;
 mod near_contact;
+mod nearest_pairs;
 mod options;
 mod pair_list;
 mod posed_link;

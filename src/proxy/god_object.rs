@@ -18,6 +18,7 @@ use super::{
     motion::{HowFar, ProxyMotion},
     near::{NEAR_PAIRS_MAX, NearSearch, SearchEnd},
     near_contact::{ContactKey, NearContact, NearTriangles, ProxyForce},
+    nearest_pairs::NearestPairs,
     options::RenderOptions,
     pair_list::Around,
     rows::{RowFrame, reduce},
@@ -72,6 +73,7 @@ pub(super) struct GodObject {
     pub(super) margin_m: f64,
     pub(super) margins: Margins,
     pub(super) search: NearSearch,
+    pub(super) nearest: NearestPairs,
     /// Contacts of the last complete search, at most as many as a programme has rows.
     pub(super) contacts: Vec<NearContact>,
     /// Force of each contact on the tool, newtons.
@@ -109,6 +111,7 @@ impl GodObject {
             screws: LinkScrews::default(),
             margin_m: PROXY_MARGIN_MAX_M,
             search: NearSearch::new(0.5 * margins.min_m),
+            nearest: NearestPairs::new(),
             margins,
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             forces: Vec::with_capacity(ROWS_MAX),
@@ -215,10 +218,7 @@ impl GodObject {
     pub(super) fn find_nearest(&mut self, motion: Option<&TissuesInMotion>, deadline: &TimeLeft) {
         let around =
             Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
-        self.search.nearest.clear();
-        if let Some(motion) = motion {
-            self.search.find_nearest(motion, &around, deadline);
-        }
+        self.nearest.find(&mut self.search.list, motion, &around, deadline);
     }
 
     /// Pairs and contacts that [`GodObject::survey`] found.

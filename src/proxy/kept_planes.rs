@@ -1,10 +1,10 @@
 //! The planes of a local model from tick to tick: while little has moved, those of the last survey serve again.
 //!
-//! A survey costs up to half of a tick. What it found holds for every displacement within its radius, so also for all
-//! that begin at a later posture and end within it: motion only uses up the radius. Each point of the tool has moved by
-//! at most d since the survey, and each link has turned by at most psi. A displacement of the model from here that moves
-//! no point by more than r, and turns no link by more than its share of r, stays within the survey's radius R and turn
-//! phi if r + d <= R and the turns add up to no more than phi.
+//! A survey costs up to half of a tick. The planes hold for every displacement within the survey's radius, so also for
+//! all that begin at a later posture and end within it: motion only uses up the radius. Each point of the tool has moved
+//! by at most d since the survey, and each link has turned by at most psi. A displacement of the model from here that
+//! moves no point by more than r, and turns no link by more than its share of r, stays within the survey's radius R and
+//! turn phi if r + d <= R and the turns add up to no more than phi.
 
 use glam::DVec3;
 
@@ -25,7 +25,7 @@ const USED_UP_SHARE: f64 = 0.3;
 const TICKS_MAX: u32 = 1;
 
 /// A tissue, and its revisions of geometry and topology.
-type SeenRevision = (TissueId, u64, u64);
+type SurveyedTissue = (TissueId, u64, u64);
 
 /// Planes, and where they were found.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ pub(super) struct KeptPlanes {
     turn: f64,
     curved_m: f64,
     /// The tissues then, with their revisions, and their speed.
-    tissues: Vec<SeenRevision>,
+    tissues: Vec<SurveyedTissue>,
     speed_m_s: f64,
 }
 
@@ -117,7 +117,7 @@ impl KeptPlanes {
     }
 }
 
-fn revisions<'a>(motion: &TissuesInMotion<'a>) -> impl Iterator<Item = SeenRevision> + use<'a> {
+fn revisions<'a>(motion: &TissuesInMotion<'a>) -> impl Iterator<Item = SurveyedTissue> + use<'a> {
     motion.tissues.iter().map(|(id, r)| (*id, r.geometry_revision, r.topology_revision))
 }
 

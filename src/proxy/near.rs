@@ -4,19 +4,18 @@
 //! feature on either side. Any other pair of closest points gets nearer a little farther along one of the surfaces, and
 //! as a constraint it would push sideways at inner edges of a flat tessellation.
 
-use glam::{DVec3, Vec3};
+use glam::DVec3;
 
 use super::{
     contact_list::ContactList,
     joined_borders,
     near_contact::{ContactKey, NearContact, NearTriangles},
-    pair_list::{Around, ListEnd, ListedPair, PairList, Standing},
+    pair_list::{Around, ListEnd, PairList, Standing, shortened},
     posed_link::PosedLink,
     seen_tissues::TissuesInMotion,
     tissue_view::TissueView,
     tried_features::TriedFeatures,
 };
-use crate::coupling::posture::RENDERED_LINKS_MAX;
 use crate::geometry::{
     TriangleId, TriangleMesh,
     direction::span_along,
@@ -25,20 +24,12 @@ use crate::geometry::{
         segment_segment::closest_parameters,
         triangle_triangle::{ClosestPair, closest_pair_or_bound},
     },
-    tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK, SINGLE_UNIT_SLACK},
+    tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK},
 };
 use crate::time_left::{TimeLeft, note_step};
 
 /// Maximum pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
 pub(super) const NEAR_PAIRS_MAX: usize = 8_192;
-
-/// Relative and absolute difference of distances that may be rounding: far more than either, and so little that hardly
-/// any other pair is as near.
-const EQUALLY_NEAR: f64 = 1e-7;
-const EQUALLY_NEAR_M: f64 = 1e-9;
-/// Maximum pairs of a tissue and a link that are equally near: with more, as of a flat tool that lies flat, a search is
-/// as fast.
-const EQUALLY_NEAR_MAX: usize = 32;
 
 /// Cosine between a triangle's normal and the direction to a point inside; near a sharp edge it is at least -0.7.
 const FROM_INSIDE_COSINE: f64 = -0.75;
@@ -54,8 +45,6 @@ pub(super) struct NearSearch {
     pub(super) contacts: ContactList,
     /// The least distance of all pairs, metres; the margin if there are no pairs.
     pub(super) clearance_m: f64,
-    /// Pairs that [`NearSearch::find_nearest`] found, those of one tissue and link in a row.
-    pub(super) nearest: Vec<NearestPair>,
     tried: TriedFeatures,
     known: Option<LastSearch>,
 }
@@ -73,19 +62,6 @@ struct LastSearch {
     on_the_way: Option<(f64, usize)>,
     /// No pair of triangles is flat: a flat pair has contacts that a wider margin adds.
     grows: bool,
-}
-
-/// A pair of triangles than which no pair of its tissue and link is nearer, but for rounding.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NearestPair {
-    /// Index of the tissue.
-    pub(super) tissue: usize,
-    pub(super) link: usize,
-    /// The tissue's triangle and the link's.
-    pub(super) ids: (TriangleId, TriangleId),
-    pub(super) distance_m: f64,
-    /// Distance within which all pairs of the two are among those found, metres.
-    pub(super) within: f64,
 }
 
 /// Outcome of a search.
@@ -117,7 +93,6 @@ impl NearSearch {
             pairs: Vec::with_capacity(NEAR_PAIRS_MAX),
             contacts: ContactList::new(),
             clearance_m: 0.0,
-            nearest: Vec::with_capacity(RENDERED_LINKS_MAX * EQUALLY_NEAR_MAX),
             tried: TriedFeatures::new(),
             known: None,
         }
@@ -306,98 +281,6 @@ impl NearSearch {
         MeasureEnd::All
     }
 
-    /// Measures a listed pair, and returns its distance, metres; a lower bound of it if the pair is beyond a limit.
-    pub(super) fn refine(
-        &mut self,
-        place: usize,
-        limit_m: f64,
-        (view, posed): (&TissueView, &PosedLink),
-    ) -> f64 {
-        let listed = self.list.pairs[place];
-        let corners = posed.in_link(view, listed.tissue_triangle);
-        let own = posed.link.surface.mesh().triangle(listed.link_triangle);
-        let (distance_m, along) = match closest_pair_or_bound(&corners, &own, limit_m * limit_m) {
-            Ok(found) => {
-                let along = found.direction().unwrap_or(DVec3::ZERO);
-                (found.distance_squared.sqrt(), shortened(along))
-            }
-            Err(squared) => (squared.sqrt(), listed.along),
-        };
-        self.list.measured(place, distance_m, along);
-        distance_m
-    }
-
-    /// Finds, for each tissue and link, the pair of triangles that is nearest and all that are as near, if those are
-    /// listed. Bounds leave few pairs to measure. Nothing is found after the deadline.
-    pub(super) fn find_nearest(
-        &mut self,
-        tissues: &TissuesInMotion,
-        around: &Around,
-        deadline: &TimeLeft,
-    ) {
-        self.nearest.clear();
-        if !self.list.is_of(tissues) {
-            return;
-        }
-        let mut begin = 0;
-        while let Some(first) = self.list.pairs.get(begin) {
-            let of = (first.tissue, first.link);
-            let others = self.list.pairs[begin..].iter();
-            let end = begin + others.take_while(|p| (p.tissue, p.link) == of).count();
-            let view = tissues.view(of.0 as usize);
-            let number = of.1 as usize;
-            let posed = PosedLink::new(&around.tool.links[number], number, around.posture);
-            self.find_nearest_of((begin, end), (&view, &posed), deadline);
-            begin = end;
-        }
-        if deadline.is_over_now() {
-            self.nearest.clear();
-        }
-    }
-
-    fn find_nearest_of(
-        &mut self,
-        (begin, end): (usize, usize),
-        (view, posed): (&TissueView, &PosedLink),
-        deadline: &TimeLeft,
-    ) {
-        let bound = |list: &PairList, place: usize| list.lower_bound(&list.pairs[place]);
-        let likely = (begin..end)
-            .min_by(|i, j| bound(&self.list, *i).total_cmp(&bound(&self.list, *j)))
-            .expect("pairs of one link are a range of some");
-        // Everything that is not listed is farther.
-        let mut within = self.list.left_m();
-        for place in std::iter::once(likely).chain(begin..end) {
-            if bound(&self.list, place) > within {
-                continue;
-            }
-            note_step();
-            if deadline.is_over() {
-                return;
-            }
-            let distance_m = self.refine(place, within, (view, posed));
-            within = within.min(equally_near_m(distance_m));
-        }
-        if within >= self.list.left_m() {
-            return;
-        }
-        let first = self.nearest.len();
-        for place in begin..end {
-            let distance_m = bound(&self.list, place);
-            if distance_m <= within {
-                if self.nearest.len() == first + EQUALLY_NEAR_MAX {
-                    self.nearest.truncate(first);
-                    return;
-                }
-                let ListedPair { tissue, tissue_triangle, link_triangle, .. } =
-                    self.list.pairs[place];
-                let ids = (tissue_triangle, link_triangle);
-                let (tissue, link) = (tissue as usize, posed.number);
-                self.nearest.push(NearestPair { tissue, link, ids, distance_m, within });
-            }
-        }
-    }
-
     /// Keeps the contacts of a pair. Returns true if the pair is flat.
     fn offer(&mut self, pair: &PairInLink, found: &ClosestPair, margin: f64) -> bool {
         let is_flat = pair.is_flat();
@@ -568,16 +451,6 @@ impl PairInLink<'_> {
             cone_slack,
         })
     }
-}
-
-/// Distance up to which pairs may be as near as one at a distance, whatever frame they were measured in, metres.
-fn equally_near_m(distance_m: f64) -> f64 {
-    distance_m * (1.0 + EQUALLY_NEAR) + EQUALLY_NEAR_M
-}
-
-/// Converts a unit vector to single precision, no longer than 1 despite rounding.
-fn shortened(unit: DVec3) -> Vec3 {
-    unit.as_vec3() * (1.0 - SINGLE_UNIT_SLACK)
 }
 
 /// Returns the vertices with a weight, ascending.

@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 use super::{
     posed_link::PosedLink, put_patch::PutPatch, seen_tissues::TissuesInMotion,
@@ -17,7 +17,7 @@ use crate::coupling::posture::Posture;
 use crate::geometry::{
     Aabb, TriangleId,
     distance::triangle_triangle::closest_pair,
-    tolerance::{BOUND_COVER, PROXY_MARGIN_ROUND_M, PROXY_SKIN_MAX_M},
+    tolerance::{BOUND_COVER, PROXY_MARGIN_ROUND_M, PROXY_SKIN_MAX_M, SINGLE_UNIT_SLACK},
 };
 use crate::scene::{TissueId, Tool};
 use crate::time_left::{TimeLeft, note_step};
@@ -431,6 +431,11 @@ fn part_of(whole: &Aabb, part: usize, parts: usize) -> Aabb {
         max[axis] = at(part + 1);
     }
     Aabb { min, max }
+}
+
+/// Converts a unit vector to single precision, no longer than 1 despite rounding.
+pub(super) fn shortened(unit: DVec3) -> Vec3 {
+    unit.as_vec3() * (1.0 - SINGLE_UNIT_SLACK)
 }
 
 /// Reach of a list without information.

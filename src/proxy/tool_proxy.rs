@@ -189,7 +189,7 @@ impl ToolProxy {
     ) -> Option<f64> {
         let place =
             self.seen.iter().position(|s| s.id == tissue && !s.has_moved() && !s.embeds())?;
-        let nearest = self.god_object.search.nearest.iter();
+        let nearest = self.god_object.nearest.pairs.iter();
         let mut within = None;
         for pair in nearest.filter(|p| (p.link, p.tissue) == (link, place)) {
             within = Some(pair.within);
