@@ -16,8 +16,7 @@
 //! 3. answers a [`Rendering`]: proxy, force and torque, contacts with their forces, loads of the tissues
 //!    (`tissue_loads`), grasped tissues (`grasps`);
 //! 4. converts the contacts to planes (`linearised`, `contact_plane`), if a servo at the device asks for them, and
-//!    bounds the radius within which they are complete (`local_bounds`); the planes serve for a second tick if little
-//!    has moved (`kept_planes`).
+//!    bounds the radius within which they are complete (`local_bounds`).
 //!
 //! A [`RenderedSession`] is a haptic loop with such tools: it moves the proxies and then answers the tick at their
 //! poses.
@@ -34,7 +33,6 @@ mod giving_way;
 mod god_object;
 mod grasps;
 mod joined_borders;
-mod kept_planes;
 mod last_round;
 mod linearised;
 mod local_bounds;
@@ -42,7 +40,6 @@ mod margins;
 mod motion;
 mod near;
 mod near_contact;
-mod nearest_pairs;
 mod options;
 mod pair_list;
 mod posed_link;

@@ -215,15 +215,6 @@ pub const CHORD_ERROR_SHARE: f64 = 2e-4;
 /// inverse square; at 1e-4 a field of a forceps takes a hundred megabytes.
 pub const FIELD_TOLERANCE_SHARE_MIN: f64 = 1e-4;
 
-/// Relative difference of two distances, and with it [`EQUALLY_NEAR_M`], up to which two pairs of triangles count as
-/// equally near, in whichever frame each was measured. Far above the rounding of either, some 1e-15; with less a tick
-/// could miss the pair that it would have found itself, with more it compares more pairs.
-pub const EQUALLY_NEAR: f64 = 1e-7;
-
-/// Difference beside [`EQUALLY_NEAR`], metres, for distances near zero: a thousand times the rounding of coordinates of
-/// a kilometre.
-pub const EQUALLY_NEAR_M: f64 = 1e-9;
-
 /// Slack of the checks that a contact's weights sum to one and are not negative, and that its normal has length one. It
 /// decides no result; thirds of a slender triangle's corners lose six digits.
 pub const CONTACT_SLACK: f64 = 1e-6;

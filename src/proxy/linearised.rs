@@ -4,18 +4,24 @@ use super::{
     contact_plane::ContactPlane,
     local_bounds::Surroundings,
     near_contact::{ContactKey, NearContact},
+    shading::Shaded,
 };
 use crate::coupling::local_model::{EXPIRES_S_MAX, LocalModel, LocalRow};
 
-/// Fills a model with planes that are complete within a radius. The first ones are of `contacts`, whose ids `ids` has.
+/// Fills a model with the contacts as planes, and with its bounds. `ids`: ids of the contacts.
 pub(super) fn fill(
     model: &mut LocalModel,
     about: &Surroundings,
-    (planes, complete_radius_m): (&[ContactPlane], f64),
     contacts: &[NearContact],
     ids: &[(ContactKey, u64)],
+    planes: &mut Vec<ContactPlane>,
 ) {
-    (model.complete_radius_m, model.expires_s) = (complete_radius_m, EXPIRES_S_MAX);
+    planes.clear();
+    planes.extend(contacts.iter().map(|c| {
+        let shaded = Shaded::of(c, &about.motion.view(c.tissue), about.force_shading_rad);
+        ContactPlane::of((c, &shaded), about.posture, &about.motion)
+    }));
+    (model.complete_radius_m, model.expires_s) = (about.bound(planes), EXPIRES_S_MAX);
     model.tissue_speed_m_s = about.motion.speed_max();
     (model.reference, model.screws) = (*about.posture, *about.screws);
     model.reach_m = about.reach_m;

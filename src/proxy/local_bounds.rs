@@ -21,10 +21,7 @@
 use glam::DVec3;
 
 use super::{
-    contact_plane::ContactPlane,
-    near_contact::{NearContact, NearTriangles},
-    seen_tissues::TissuesInMotion,
-    shading::Shaded,
+    contact_plane::ContactPlane, near_contact::NearTriangles, seen_tissues::TissuesInMotion,
 };
 use crate::coupling::{
     local_model::used_up_s,
@@ -101,22 +98,8 @@ impl Surroundings<'_> {
         best
     }
 
-    /// Returns the plane of a contact.
-    pub(super) fn plane_of(&self, contact: &NearContact) -> ContactPlane {
-        let view = self.motion.view(contact.tissue);
-        let shaded = Shaded::of(contact, &view, self.force_shading_rad);
-        ContactPlane::of((contact, &shaded), self.posture, &self.motion)
-    }
-
     fn allowance(&self, radius_m: f64) -> Allowance {
         let time_s = used_up_s(radius_m, self.motion.speed_max());
-        let (turn, curved_m) = self.turn_and_curve(radius_m);
-        Allowance { radius_m, turn, curved_m, time_s }
-    }
-
-    /// Returns the rotation of links by displacements within a radius, radians, and the deviation of their points from
-    /// first order, metres.
-    pub(super) fn turn_and_curve(&self, radius_m: f64) -> (f64, f64) {
         // theta (reach + lag) + lag <= r, and a link turns by its screw's rate times its lag: the sum of both is linear
         // in the two shares, so greatest at one end.
         let tool_turn = if self.reach_m > 0.0 { radius_m / self.reach_m } else { 0.0 };
@@ -130,7 +113,7 @@ impl Surroundings<'_> {
         } else {
             0.5 * radius_m * tool_turn
         };
-        (tool_turn.max(link_turn), curved_m)
+        Allowance { radius_m, turn: tool_turn.max(link_turn), curved_m, time_s }
     }
 
     /// Returns the distance of the first pair that no plane holds apart; the radius of `a` if there is none.

@@ -4,13 +4,13 @@
 //! feature on either side. Any other pair of closest points gets nearer a little farther along one of the surfaces, and
 //! as a constraint it would push sideways at inner edges of a flat tessellation.
 
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 
 use super::{
     contact_list::ContactList,
     joined_borders,
     near_contact::{ContactKey, NearContact, NearTriangles},
-    pair_list::{Around, ListEnd, PairList, Standing, shortened},
+    pair_list::{Around, ListEnd, PairList, Standing},
     posed_link::PosedLink,
     seen_tissues::TissuesInMotion,
     tissue_view::TissueView,
@@ -24,8 +24,9 @@ use crate::geometry::{
         segment_segment::closest_parameters,
         triangle_triangle::{ClosestPair, closest_pair_or_bound},
     },
-    tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK},
+    tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK, SINGLE_UNIT_SLACK},
 };
+use crate::scene::TissueId;
 use crate::time_left::{TimeLeft, note_step};
 
 /// Maximum pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
@@ -106,6 +107,14 @@ impl NearSearch {
     /// The margin of a search that was cut short, metres; infinite if none was.
     pub(super) fn on_the_way_m(&self) -> f64 {
         self.known.and_then(|k| k.on_the_way).map_or(f64::INFINITY, |(margin_m, _)| margin_m)
+    }
+
+    /// Distance within which every pair of this tissue is known, metres; `None` if something has moved since the last
+    /// search, or if that search left the tissue out.
+    pub(super) fn complete_m(&self, tissue: TissueId) -> Option<f64> {
+        let is_there = |k: &LastSearch| k.standing == self.list.standing();
+        let known = self.known.filter(is_there).filter(|_| self.list.is_about(tissue));
+        known.map(|k| k.margin_m).filter(|margin_m| *margin_m >= 0.0)
     }
 
     /// Finds all pairs of triangles within a margin, metres, at most `pairs_max`. A search to a wider margin that a
@@ -451,6 +460,11 @@ impl PairInLink<'_> {
             cone_slack,
         })
     }
+}
+
+/// Converts a unit vector to single precision, no longer than 1 despite rounding.
+fn shortened(unit: DVec3) -> Vec3 {
+    unit.as_vec3() * (1.0 - SINGLE_UNIT_SLACK)
 }
 
 /// Returns the vertices with a weight, ascending.

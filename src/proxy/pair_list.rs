@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use glam::{DVec3, Vec3};
+use glam::Vec3;
 
 use super::{
     posed_link::PosedLink, put_patch::PutPatch, seen_tissues::TissuesInMotion,
@@ -17,7 +17,7 @@ use crate::coupling::posture::Posture;
 use crate::geometry::{
     Aabb, TriangleId,
     distance::triangle_triangle::closest_pair,
-    tolerance::{BOUND_COVER, PROXY_MARGIN_ROUND_M, PROXY_SKIN_MAX_M, SINGLE_UNIT_SLACK},
+    tolerance::{BOUND_COVER, PROXY_MARGIN_ROUND_M, PROXY_SKIN_MAX_M},
 };
 use crate::scene::{TissueId, Tool};
 use crate::time_left::{TimeLeft, note_step};
@@ -145,6 +145,11 @@ impl PairList {
         self.reach_m = TELLS_NOTHING;
     }
 
+    /// Returns true if the list is whole and includes a tissue.
+    pub(super) fn is_about(&self, tissue: TissueId) -> bool {
+        self.reach_m >= 0.0 && self.is_whole && self.of.iter().any(|(id, _)| *id == tissue)
+    }
+
     /// Notes that proxy and tissues have moved, together by no more than `by_m` metres.
     pub(super) fn note_travel(&mut self, by_m: f64) {
         debug_assert!(by_m >= 0.0, "moved by {by_m} m");
@@ -163,11 +168,6 @@ impl PairList {
         let wanted = SKIN_TICKS * std::mem::take(&mut self.tick_travel_m);
         let top = (2.0 * self.skin_m).max(self.skin_min_m);
         self.skin_m = wanted.clamp(self.skin_min_m, PROXY_SKIN_MAX_M).min(top);
-    }
-
-    /// Distance within which every pair is listed, metres; below 0 if the list is not whole.
-    pub(super) fn left_m(&self) -> f64 {
-        if self.is_whole { self.reach_m / BOUND_COVER - self.travel_m } else { TELLS_NOTHING }
     }
 
     /// Lower bound of the distance of a listed pair, metres.
@@ -220,8 +220,7 @@ impl PairList {
         self.reach_m >= 0.0 && !self.is_whole
     }
 
-    /// Returns true if the list is of these tissues.
-    pub(super) fn is_of(&self, tissues: &TissuesInMotion) -> bool {
+    fn is_of(&self, tissues: &TissuesInMotion) -> bool {
         let say = tissues.views().map(|(place, view)| (view.id, tissues.topology(place)));
         self.of.iter().copied().eq(say)
     }
@@ -431,11 +430,6 @@ fn part_of(whole: &Aabb, part: usize, parts: usize) -> Aabb {
         max[axis] = at(part + 1);
     }
     Aabb { min, max }
-}
-
-/// Converts a unit vector to single precision, no longer than 1 despite rounding.
-pub(super) fn shortened(unit: DVec3) -> Vec3 {
-    unit.as_vec3() * (1.0 - SINGLE_UNIT_SLACK)
 }
 
 /// Reach of a list without information.

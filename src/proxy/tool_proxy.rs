@@ -9,10 +9,10 @@ use glam::DVec3;
 
 use super::{
     contact_memory::ContactMemory,
+    contact_plane::ContactPlane,
     feasibility::crosses,
     god_object::{GodObject, TickTissues},
     grasps::Grasps,
-    kept_planes::KeptPlanes,
     linearised,
     local_bounds::Surroundings,
     motion::HowFar,
@@ -69,8 +69,7 @@ pub struct ToolProxy {
     weights: Vec<DVec3>,
     /// Ids of the contacts of this tick.
     ids: Vec<(ContactKey, u64)>,
-    /// Planes of the local model.
-    kept: KeptPlanes,
+    planes: Vec<ContactPlane>,
     /// Buffer of a local model while none is answered.
     spare_model: Option<Box<LocalModel>>,
     rendering: Rendering,
@@ -135,7 +134,7 @@ impl ToolProxy {
             loads: LoadRoom::new(),
             weights: Vec::with_capacity(ROWS_MAX),
             ids: Vec::with_capacity(2 * ROWS_MAX),
-            kept: KeptPlanes::new(),
+            planes: Vec::with_capacity(ROWS_MAX),
             spare_model: options.local_model.then(|| Box::new(LocalModel::EMPTY)),
             options,
             rendering,
@@ -189,13 +188,15 @@ impl ToolProxy {
     ) -> Option<f64> {
         let place =
             self.seen.iter().position(|s| s.id == tissue && !s.has_moved() && !s.embeds())?;
-        let nearest = self.god_object.nearest.pairs.iter();
-        let mut within = None;
-        for pair in nearest.filter(|p| (p.link, p.tissue) == (link, place)) {
-            within = Some(pair.within);
-            visit(pair.ids, pair.distance_m);
+        let search = &self.god_object.search;
+        let within = search.complete_m(tissue)?;
+        if !self.god_object.constrained().contains(&link) {
+            return None;
         }
-        within
+        for pair in search.pairs.iter().filter(|p| (p.link, p.tissue) == (link, place)) {
+            visit((pair.tissue_triangle, pair.link_triangle), pair.distance_m);
+        }
+        Some(within)
     }
 
     /// Extends a local model without contacts to the free space: `links` are the tick's, at the proxy's pose.
@@ -357,8 +358,8 @@ impl ToolProxy {
         }
         // A proxy that has not arrived has surroundings all the same, and a servo moves its own proxy from there; if
         // tissue was not followed, the surroundings are not known.
-        let radius_m = self.survey(followed, tick);
-        self.name_contacts(radius_m.is_some());
+        let margin_m = self.survey(followed, tick);
+        self.name_contacts(margin_m.is_some());
         if drawn == HowFar::Late {
             self.hold_force(device, tick);
         } else {
@@ -384,27 +385,33 @@ impl ToolProxy {
         self.loads.fill(contacts, &self.weights, tick.tissues, loads);
         grasps.clear();
         self.grasps.follow(contacts, link_lag_m, grasps);
-        if let Some(radius_m) = radius_m
-            && let Some(mut model) = self.spare_model.take()
-        {
-            (model.tool, model.sequence) = (self.tool.id.0, tick.sequence);
-            model.server_time_ns = tick.now_ns;
-            (model.friction, model.hold_m) = (self.options.friction, self.options.hold_point_m);
-            let about = self.surroundings(0.0, tick);
-            let (planes, contacts) = (&self.kept.planes[..], self.god_object.surveyed().1);
-            linearised::fill(&mut model, &about, (planes, radius_m), contacts, &self.ids);
-            self.rendering.local_model = Some(model);
+        if let Some(margin_m) = margin_m {
+            let surroundings = Surroundings {
+                tool: &self.tool,
+                posture: &self.god_object.posture,
+                screws: self.god_object.screws(),
+                motion: TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 },
+                pairs: self.god_object.surveyed().0,
+                margin_m,
+                force_shading_rad: self.options.force_shading_rad,
+                reach_m: posture.radius(&self.tool, self.options.hold_point_m),
+                deadline: tick.deadline,
+            };
+            if let Some(mut model) = self.spare_model.take() {
+                (model.tool, model.sequence) = (self.tool.id.0, tick.sequence);
+                model.server_time_ns = tick.now_ns;
+                (model.friction, model.hold_m) = (self.options.friction, self.options.hold_point_m);
+                let contacts = self.god_object.surveyed().1;
+                linearised::fill(&mut model, &surroundings, contacts, &self.ids, &mut self.planes);
+                self.rendering.local_model = Some(model);
+            }
         }
-        let motion = TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 };
-        let is_still = !self.seen.iter().any(SeenTissue::has_moved);
-        self.god_object.find_nearest(is_still.then_some(&motion), tick.deadline);
         if cfg!(debug_assertions) {
             uncounted(|| self.assert_well_formed(tick));
         }
     }
 
-    /// Finds the planes of a local model, and the radius within which they are complete, metres; `None` if there will be
-    /// no model. `followed`: every tissue is where the proxy knows it.
+    /// Searches for a local model; `None` if there will be none. `followed`: every tissue is where the proxy knows it.
     fn survey(&mut self, followed: bool, tick: &ProxyTick) -> Option<f64> {
         self.ids.clear();
         if !self.options.local_model {
@@ -413,47 +420,8 @@ impl ToolProxy {
         if let Some(model) = self.rendering.local_model.take() {
             self.spare_model = Some(model);
         }
-        if !followed {
-            return None;
-        }
-        if let Some(radius_m) = self.radius_left(tick) {
-            self.kept.move_to(&self.god_object.posture);
-            return Some(radius_m);
-        }
-        self.kept.forget();
         let motion = TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 };
-        let margin_m = self.god_object.survey(&motion, tick.deadline)?;
-        let mut kept = std::mem::take(&mut self.kept);
-        let contacts = self.god_object.surveyed().1;
-        let radius_m = kept.survey(&self.surroundings(margin_m, tick), contacts);
-        self.kept = kept;
-        Some(radius_m)
-    }
-
-    /// Returns the radius that the last survey's planes have left, metres, if they still hold and have all contacts that
-    /// bear force.
-    fn radius_left(&self, tick: &ProxyTick) -> Option<f64> {
-        let GodObject { contacts, forces, .. } = &self.god_object;
-        let surveyed = self.god_object.surveyed().1;
-        let mut bearing = contacts.iter().zip(forces).filter(|(_, f)| f.normal_n > 0.0);
-        let are_known = bearing.all(|(c, _)| surveyed.iter().any(|known| known.key == c.key));
-        let links = self.god_object.constrained();
-        are_known.then(|| self.kept.radius_left(&self.surroundings(0.0, tick), links)).flatten()
-    }
-
-    fn surroundings<'a>(&'a self, margin_m: f64, tick: &ProxyTick<'a>) -> Surroundings<'a> {
-        let god_object = &self.god_object;
-        Surroundings {
-            tool: &self.tool,
-            posture: &god_object.posture,
-            screws: god_object.screws(),
-            motion: TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 },
-            pairs: god_object.surveyed().0,
-            margin_m,
-            force_shading_rad: self.options.force_shading_rad,
-            reach_m: god_object.posture.radius(&self.tool, self.options.hold_point_m),
-            deadline: tick.deadline,
-        }
+        followed.then(|| self.god_object.survey(&motion, tick.deadline)).flatten()
     }
 
     /// Gives the contacts their ids, those with a force first. `with_survey`: also those of the survey.
