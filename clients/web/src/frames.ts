@@ -36,6 +36,7 @@ export interface ToolChange {
   id: number;
   name: string;
   link: number;
+  linkName: string;
   rest: Pose | null;
   surface: SurfaceChange;
 }
@@ -51,6 +52,19 @@ export interface ToolPose {
   isLimited: boolean;
   signedDistance: number;
   isLowerBound: boolean;
+  felt: FeltTicks;
+}
+
+/** Ticks of a rendered tool since the frame before, oldest first, as parallel arrays. */
+export interface FeltTicks {
+  /** Time from the answer to the frame, microseconds. */
+  agesUs: number[];
+  /** Newtons. */
+  forces: Float32Array;
+  /** Metres that the device has gone against the force since the tool was free. */
+  pressed: Float32Array;
+  states: number[];
+  latenciesUs: number[];
 }
 
 export interface Figures {
@@ -70,6 +84,7 @@ export interface Session {
   ageUs: number;
   computeUs: number;
   tools: ToolPose[];
+  contactTissues: number[];
   contactPositions: Float32Array;
   contactNormals: Float32Array;
   contactDistances: Float32Array;
@@ -91,6 +106,8 @@ export interface Message {
   toolIds: number[];
   sessions: Session[];
   isQuarantined: boolean;
+  /** Seconds of the server's clock. */
+  serverSeconds: number;
 }
 
 const NO_FLOATS = new Float32Array(0);
@@ -121,6 +138,7 @@ export function readMessage(bytes: Uint8Array): Message {
     toolIds: [],
     sessions: [],
     isQuarantined: false,
+    serverSeconds: 0,
   };
   const fields = new Reader(bytes);
   for (let field = fields.next(); field !== 0; field = fields.next()) {
@@ -133,6 +151,7 @@ export function readMessage(bytes: Uint8Array): Message {
     else if (field === 7) fields.uints(message.tissueIds);
     else if (field === 8) fields.uints(message.toolIds);
     else if (field === 9) message.sessions.push(fields.message(readSession));
+    else if (field === 11) message.serverSeconds = 1e-9 * fields.uint();
     else if (field === 12) message.isQuarantined = fields.bool();
     else fields.skip();
   }
@@ -192,11 +211,12 @@ function readTissue(fields: Reader): TissueChange {
 }
 
 function readTool(fields: Reader): ToolChange {
-  const tool: ToolChange = { id: 0, name: "", link: 0, rest: null, surface: noChange() };
+  const tool: ToolChange = { id: 0, name: "", link: 0, linkName: "", rest: null, surface: noChange() };
   for (let field = fields.next(); field !== 0; field = fields.next()) {
     if (field === 1) tool.id = fields.uint();
     else if (field === 2) tool.name = fields.string();
     else if (field === 3) tool.link = fields.uint();
+    else if (field === 4) tool.linkName = fields.string();
     else if (field === 5) tool.rest = fields.message(readPose);
     else if (field === 6) tool.surface = fields.message(readSurface);
     else fields.skip();
@@ -242,6 +262,7 @@ function readToolPose(fields: Reader): ToolPose {
     isLimited: false,
     signedDistance: 0,
     isLowerBound: false,
+    felt: noTicks(),
   };
   for (let field = fields.next(); field !== 0; field = fields.next()) {
     if (field === 1) pose.tool = fields.uint();
@@ -254,9 +275,27 @@ function readToolPose(fields: Reader): ToolPose {
     else if (field === 9) pose.isLimited = fields.bool();
     else if (field === 10) pose.signedDistance = fields.double();
     else if (field === 11) pose.isLowerBound = fields.bool();
+    else if (field === 12) pose.felt = fields.message(readFeltTicks);
     else fields.skip();
   }
   return pose;
+}
+
+function noTicks(): FeltTicks {
+  return { agesUs: [], forces: NO_FLOATS, pressed: NO_FLOATS, states: [], latenciesUs: [] };
+}
+
+function readFeltTicks(fields: Reader): FeltTicks {
+  const ticks = noTicks();
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) fields.uints(ticks.agesUs);
+    else if (field === 2) ticks.forces = fields.floats();
+    else if (field === 3) ticks.pressed = fields.floats();
+    else if (field === 4) fields.uints(ticks.states);
+    else if (field === 5) fields.uints(ticks.latenciesUs);
+    else fields.skip();
+  }
+  return ticks;
 }
 
 function readFigures(fields: Reader): Figures {
@@ -295,6 +334,7 @@ function readSession(fields: Reader): Session {
     ageUs: 0,
     computeUs: 0,
     tools: [],
+    contactTissues: [],
     contactPositions: NO_FLOATS,
     contactNormals: NO_FLOATS,
     contactDistances: NO_FLOATS,
@@ -309,6 +349,7 @@ function readSession(fields: Reader): Session {
     else if (field === 3) session.ageUs = fields.uint();
     else if (field === 4) session.computeUs = fields.double();
     else if (field === 6) session.tools.push(fields.message(readToolPose));
+    else if (field === 7) fields.uints(session.contactTissues);
     else if (field === 8) session.contactPositions = fields.floats();
     else if (field === 9) session.contactNormals = fields.floats();
     else if (field === 10) session.contactDistances = fields.floats();

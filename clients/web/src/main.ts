@@ -7,7 +7,9 @@ import { moveDeviceRequest, readMessage, watchRequest, type Triple } from "./fra
 import { call, CallError } from "./grpc_web";
 import { AGE_MAX_S, type TissueColour } from "./materials";
 import { Model } from "./model";
-import { element, millimetres, Panel, setOptions } from "./panel";
+import { setOptions } from "./options";
+import { element, millimetres, Panel } from "./panel";
+import { Picks } from "./picks";
 import { Stage } from "./stage";
 
 const RATE_HZ = 60;
@@ -30,6 +32,7 @@ class View {
   private model = new Model();
   private readonly stage: Stage;
   private readonly panel: Panel;
+  private readonly picks: Picks;
   private readonly hand: Hand;
   private stream = new AbortController();
   private colour: TissueColour = "plain";
@@ -51,6 +54,7 @@ class View {
       onLook: () => this.showLook(),
     });
     this.panel = new Panel(() => this.show());
+    this.picks = new Picks(this.stage, () => this.model, () => this.panel.chosen(this.model));
     this.listen();
     this.applyTheme(localStorage.getItem("theme") ?? preferredTheme());
     void this.follow();
@@ -65,6 +69,7 @@ class View {
     force: () => Math.hypot(...(this.panel.chosenTool(this.model)?.force ?? [])),
     revisions: () => [...this.model.tissues.values()].map((t) => [t.geometryRevision, t.topologyRevision]),
     frames: () => this.model.frames,
+    curve: () => this.panel.shownTicks(),
     towards: () => this.stage.towards(),
     drawNow: () => this.stage.drawNow(),
     takeAgain: () => this.retake(),
@@ -89,6 +94,7 @@ class View {
           if (!model.take(readMessage(bytes), seconds())) continue;
           if (this.model !== model) this.replace(model);
           tries = 0;
+          this.panel.take(model);
           this.frame();
         }
       } catch (error) {
@@ -136,6 +142,7 @@ class View {
     const { colour, depthMax, hasWires } = this;
     this.stage.show(model, this.panel.chosen(model), { colour, depthMax, hasWires }, now);
     this.panel.show(model, now);
+    this.picks.show();
     this.showLegend();
     this.showLook();
     const isEmpty = model.scene === "" || model.tissues.size === 0;
@@ -156,10 +163,12 @@ class View {
     const isHeld = model.sessions.some((session) => session.tools.length > 0);
     element("device-section").hidden = !isHeld;
     document.documentElement.dataset["frame"] = String(model.frames);
+    // At once: the browser shows the picture with the figures beside it.
+    this.stage.drawNow();
   }
 
   private showLegend(): void {
-    element("legend").hidden = this.colour === "plain";
+    element("legend").hidden = this.colour === "plain" || this.colour === "normals";
     if (this.colour === "depth") {
       const displacements = [...this.model.tissues.values()].map((tissue) => tissue.surface.displacement);
       this.depthMax = Math.max(this.depthMax, niceAbove(Math.max(1e-3, ...displacements)));
@@ -380,8 +389,8 @@ class View {
     element("theme").textContent = theme === "light" ? "Dark" : "Light";
     const style = getComputedStyle(root);
     const colour = (name: string) => style.getPropertyValue(name).trim();
-    this.stage.theme = { force: colour("--force"), ghost: colour("--ghost"), contact: colour("--contact") };
-    this.panel.redraw(seconds());
+    this.stage.theme = { force: colour("--force"), ghost: colour("--ghost"), contact: colour("--contact"), ink: colour("--ink") };
+    this.panel.redraw();
   }
 }
 

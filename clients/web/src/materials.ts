@@ -10,7 +10,7 @@ import {
   type WebGLProgramParametersWithUniforms,
 } from "three";
 
-export type TissueColour = "plain" | "depth" | "age";
+export type TissueColour = "plain" | "depth" | "age" | "normals";
 
 /** Seconds after which a moved vertex has the colour of one that never moved. */
 export const AGE_MAX_S = 4;
@@ -37,7 +37,7 @@ export class TissueMaterial extends MeshStandardMaterial {
   }
 
   set mode(mode: TissueColour) {
-    this.shared.uMode.value = ["plain", "depth", "age"].indexOf(mode);
+    this.shared.uMode.value = ["plain", "depth", "age", "normals"].indexOf(mode);
   }
 
   set depthMax(metres: number) {
@@ -75,6 +75,12 @@ export class TissueMaterial extends MeshStandardMaterial {
         if (!gl_FrontFacing) diffuseColor.rgb *= vec3(0.22, 0.40, 0.72);
         if (uMode == 1) diffuseColor.rgb = scale(clamp(vHistory.x / uDepthMax, 0.0, 1.0));
         if (uMode == 2) diffuseColor.rgb = scale(1.0 - clamp((uSeconds - vHistory.y) / ${AGE_MAX_S.toFixed(1)}, 0.0, 1.0));`,
+      )
+      .replace(
+        "#include <opaque_fragment>",
+        `// As the outside faces, on either side.
+        if (uMode == 3) outgoingLight = 0.5 + 0.5 * (gl_FrontFacing ? normal : -normal);
+        #include <opaque_fragment>`,
       );
   }
 }

@@ -14,6 +14,7 @@ export interface Tissue {
 }
 
 export interface Link {
+  name: string;
   rest: Pose | null;
   surface: Surface;
 }
@@ -33,6 +34,11 @@ export class Model {
   sessions: Session[] = [];
   isQuarantined = false;
   frames = 0;
+  /** Time of the newest frame, by the clock that the page gives to `take`. */
+  seconds = 0;
+
+  /** Difference of that clock and the server's, as the first frame told it. */
+  private sinceServer: number | null = null;
 
   /** Applies a message; returns true if it completes a frame. */
   take(message: Message, seconds: number): boolean {
@@ -53,7 +59,7 @@ export class Model {
       const tool = this.tools.get(change.id) ?? { id: change.id, name: "", links: new Map() };
       this.tools.set(change.id, tool);
       if (change.link === 0 && change.name !== "") tool.name = change.name;
-      const link = tool.links.get(change.link) ?? { rest: null, surface: new Surface(true) };
+      const link = tool.links.get(change.link) ?? { name: change.linkName, rest: null, surface: new Surface(true) };
       tool.links.set(change.link, link);
       link.rest ??= change.rest;
       link.surface.take(change.surface, seconds);
@@ -68,6 +74,8 @@ export class Model {
     this.sessions = message.sessions;
     this.isQuarantined = message.isQuarantined;
     this.frames = message.frame;
+    this.sinceServer ??= seconds - message.serverSeconds;
+    this.seconds = message.serverSeconds + this.sinceServer;
     return true;
   }
 

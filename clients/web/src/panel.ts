@@ -1,8 +1,9 @@
 // The figures next to the picture.
 
-import { Curve } from "./curve";
+import { Curve, type Sample } from "./curve";
 import type { Session, ToolPose } from "./frames";
 import type { Model, Tissue } from "./model";
+import { setOptions } from "./options";
 
 export function element<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -19,11 +20,20 @@ const STATES: Record<number, [string, string]> = {
   5: ["late", "bad"],
 };
 
+/** State of a tick that did not arrive before its deadline. */
+const LATE = 5;
+
 /** Minimum time over which rates are counted, seconds. */
 const RATE_SPAN_S = 1;
 
 export class Panel {
-  private readonly curve = new Curve(element<HTMLCanvasElement>("curve"));
+  private readonly curve = new Curve({
+    canvas: element("curve"),
+    span: element("curve-span"),
+    hold: element("curve-hold"),
+    overDepth: element("over-depth"),
+    reading: element("reading"),
+  });
   private readonly sessions = element<HTMLSelectElement>("session");
   private counted = { stream: 0, seconds: 0, answered: 0 };
   private rate = "–";
@@ -60,13 +70,27 @@ export class Panel {
     return tools.find((tool) => tool.isRendered) ?? tools[0];
   }
 
+  /** Adds the ticks of the newest frame to the curve. Frames need not be shown for that. */
+  take(model: Model): void {
+    const [session, tool] = [this.chosen(model), this.chosenTool(model)];
+    if (session === undefined || tool === undefined) return;
+    const { agesUs, forces, pressed, states, latenciesUs } = tool.felt;
+    const samples = agesUs.map((ageUs, at) => ({
+      seconds: model.seconds - 1e-6 * ageUs,
+      newtons: forces[at]!,
+      pressed: pressed[at]!,
+      latencyUs: latenciesUs[at]!,
+      isLate: states[at] === LATE || latenciesUs[at]! > session.figures.objectiveUs,
+    }));
+    this.curve.add(samples, model.seconds);
+  }
+
   show(model: Model, seconds: number): void {
     this.tissues = model.tissues;
     this.showSessions(model);
     const session = this.chosen(model);
     const tool = this.chosenTool(model);
     const force = Math.hypot(...(tool?.force ?? [0, 0, 0]));
-    this.curve.add(seconds, force);
     // Text is updated ten times a second: figures that change sixty times a second are illegible. A new state is shown
     // at once with its force, as in the picture.
     const isNew = this.showState(session, tool);
@@ -76,14 +100,18 @@ export class Panel {
     this.showContact(session, tool);
     this.showTimes(session, seconds);
     this.showTissues(model);
-    this.curve.draw(seconds);
-    const peak = this.curve.peak().toFixed(1);
-    element("curve").setAttribute("aria-label", `Force of the last ten seconds, at most ${peak} newtons`);
+    this.curve.draw();
+    element("curve").setAttribute("aria-label", `Force, at most ${this.curve.peak().toFixed(1)} newtons`);
     element("frames").textContent = `frame ${model.frames.toLocaleString("en")}`;
   }
 
-  redraw(seconds: number): void {
-    this.curve.draw(seconds);
+  /** Ticks that the curve shows, oldest first. */
+  shownTicks(): Sample[] {
+    return this.curve.shown();
+  }
+
+  redraw(): void {
+    this.curve.draw();
   }
 
   clear(): void {
@@ -197,16 +225,6 @@ export class Panel {
     row.append(label);
     return row;
   }
-}
-
-/** Keeps the selection if the option still exists. */
-export function setOptions(select: HTMLSelectElement, options: { value: string; text: string }[]): void {
-  const key = JSON.stringify(options);
-  if (select.dataset["key"] === key) return;
-  select.dataset["key"] = key;
-  const before = select.value;
-  select.replaceChildren(...options.map(({ value, text }) => new Option(text, value)));
-  if (options.some(({ value }) => value === before)) select.value = before;
 }
 
 function duration(us: number): string {

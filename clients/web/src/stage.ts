@@ -7,6 +7,7 @@ import {
   Group,
   HemisphereLight,
   Line,
+  LineBasicMaterial,
   LineDashedMaterial,
   LineSegments,
   Matrix4,
@@ -26,7 +27,7 @@ import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { Arrows, Dots } from "./arrows";
 import type { Pose, Session, ToolPose, Triple } from "./frames";
 import { cutMaterial, ghostMaterial, instrumentMaterial, TissueMaterial, wireMaterial, type TissueColour } from "./materials";
-import type { Model, Tissue, Tool } from "./model";
+import type { Link, Model, Tissue, Tool } from "./model";
 
 /** Options of the picture in addition to the model. */
 export interface StageOptions {
@@ -34,6 +35,20 @@ export interface StageOptions {
   depthMax: number;
   /** The edges of all triangles are drawn. */
   hasWires: boolean;
+}
+
+/** A point of a tissue: it moves with its triangle. */
+export interface TissuePoint {
+  tissue: Tissue;
+  triangle: number;
+  /** Barycentric weights of the triangle's corners. */
+  weights: Triple;
+}
+
+/** A link of a tool, under the pointer. */
+export interface LinkHit {
+  tool: Tool;
+  link: Link;
 }
 
 export interface StageEvents {
@@ -66,6 +81,8 @@ export class Stage {
   private readonly forces = new Arrows("#ffb02e");
   private readonly contacts = new Dots("#ffe3a3");
   private readonly normals = new Arrows("#ffe3a3");
+  private readonly picked = new Dots("#ffffff");
+  private readonly between = new Line(segment(), new LineBasicMaterial({ depthTest: false, transparent: true }));
   private readonly cut = cutMaterial();
   private readonly wires = wireMaterial();
   private readonly instrument = instrumentMaterial();
@@ -104,7 +121,8 @@ export class Stage {
     }
     this.scene.add(this.camera, new HemisphereLight("#f4f7ff", "#7a625c", 0.95));
     // A group of their own: a ghost, which is a group too, would tint what is drawn before it.
-    const marks = new Group().add(this.forces, this.contacts, this.normals);
+    const marks = new Group().add(this.forces, this.contacts, this.normals, this.picked, this.between);
+    this.between.frustumCulled = this.between.visible = false;
     marks.renderOrder = 10;
     this.scene.add(marks);
     this.controls = this.newControls();
@@ -116,14 +134,13 @@ export class Stage {
     new ResizeObserver(() => this.resize()).observe(canvas);
   }
 
-  /** Shows the model with all its tools, and the contacts and forces of `session`. `seconds`: time by the clock of the
-   * surfaces' changes. */
+  /** Takes in the model with all its tools, and the contacts and forces of `session`, for the next drawing. `seconds`:
+   * time by the clock of the surfaces' changes. */
   show(model: Model, session: Session | undefined, options: StageOptions, seconds: number): void {
     this.showTissues(model, options, seconds);
     this.showTools(model);
     this.showContacts(session);
     this.fitOnce(model);
-    this.draw();
   }
 
   clear(): void {
@@ -165,7 +182,34 @@ export class Stage {
     for (const { material } of this.tissues.values()) material.clippingPlanes = this.section;
   }
 
-  set theme(theme: { force: string; ghost: string; contact: string }) {
+  /** Returns the nearest tissue or instrument at a position in the canvas, in pixels. */
+  hit(at: [number, number]): TissuePoint | LinkHit | null {
+    const ray = this.ray(at);
+    const meshes = [...this.tissues.values()].filter((group) => group.visible).map((group) => group.surface);
+    const isDrawn = ({ point }: { point: Vector3 }) => this.section.every((plane) => plane.distanceToPoint(point) >= 0);
+    const tissue = ray.intersectObjects(meshes, false).find(isDrawn);
+    const tool = ray.intersectObjects([...this.tools.values()].flatMap((groups) => groups.pickable()), false)[0];
+    if (tool !== undefined && tool.distance < (tissue?.distance ?? Infinity)) {
+      const groups = [...this.tools.values()].find((groups) => groups.pickable().includes(tool.object as Mesh))!;
+      return { tool: groups.tool, link: groups.linkOf(tool.object as Mesh) };
+    }
+    if (tissue === undefined) return null;
+    const group = [...this.tissues.values()].find(({ surface }) => surface === tissue.object)!;
+    return { tissue: group.tissue, triangle: tissue.faceIndex!, weights: tissue.barycoord!.toArray() };
+  }
+
+  /** Marks picked points, and the line between two of them, in the next drawing. */
+  showPicked(positions: Triple[]): void {
+    this.picked.show(new Float32Array(positions.flat()), 0.006 * this.size);
+    const ends = this.between.geometry.getAttribute("position") as BufferAttribute;
+    this.between.visible = positions.length === 2;
+    if (this.between.visible) positions.forEach((position, at) => ends.setXYZ(at, ...position));
+    ends.needsUpdate = true;
+  }
+
+  set theme(theme: { force: string; ghost: string; contact: string; ink: string }) {
+    this.picked.colour = theme.ink;
+    this.between.material.color.set(theme.ink);
     this.forces.colour = theme.force;
     this.contacts.colour = this.normals.colour = theme.contact;
     this.ghost.color.set(theme.ghost);
@@ -206,7 +250,9 @@ export class Stage {
   draw(): void {
     if (this.isDue) return;
     this.isDue = true;
-    requestAnimationFrame(() => this.drawNow());
+    requestAnimationFrame(() => {
+      if (this.isDue) this.drawNow();
+    });
   }
 
   drawNow(): void {
@@ -350,20 +396,22 @@ export class Stage {
     return controls;
   }
 
-  private ray(event: PointerEvent): Raycaster {
-    const box = this.canvas.getBoundingClientRect();
-    const at = new Vector2(
-      (2 * (event.clientX - box.left)) / box.width - 1,
-      1 - (2 * (event.clientY - box.top)) / box.height,
-    );
+  private ray([x, y]: [number, number]): Raycaster {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
     const ray = new Raycaster();
-    ray.setFromCamera(at, this.camera);
+    ray.setFromCamera(new Vector2((2 * x) / width - 1, 1 - (2 * y) / height), this.camera);
     return ray;
+  }
+
+  /** Ray through a pointer that may have left the canvas. */
+  private rayOf({ clientX, clientY }: PointerEvent): Raycaster {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    return this.ray([clientX - left, clientY - top]);
   }
 
   private pointerDown(event: PointerEvent): void {
     if (event.button !== 0) return;
-    const ray = this.ray(event);
+    const ray = this.rayOf(event);
     for (const groups of this.tools.values()) {
       const hit = ray.intersectObjects(groups.pickable(), true)[0];
       if (hit === undefined) continue;
@@ -388,11 +436,11 @@ export class Stage {
   private pointerMove(event: PointerEvent): void {
     if (this.drag === null) {
       const over = [...this.tools.values()].flatMap((groups) => groups.pickable());
-      const isOver = event.buttons === 0 && this.ray(event).intersectObjects(over, true).length > 0;
+      const isOver = event.buttons === 0 && this.rayOf(event).intersectObjects(over, true).length > 0;
       this.canvas.classList.toggle("over-tool", isOver);
       return;
     }
-    const to = this.ray(event).ray.intersectPlane(this.drag.plane, new Vector3());
+    const to = this.rayOf(event).ray.intersectPlane(this.drag.plane, new Vector3());
     if (to === null) return;
     this.events.onDrag(this.drag.tool, to.add(this.drag.offset).toArray());
   }
@@ -409,6 +457,7 @@ export class Stage {
 /** A tissue with the edges of its cuts, and on request those of its triangles. */
 class TissueGroup extends Group {
   readonly material: TissueMaterial;
+  readonly surface: Mesh;
   readonly wires: Mesh;
 
   constructor(
@@ -422,7 +471,8 @@ class TissueGroup extends Group {
     this.wires = new Mesh(surface.geometry, wires);
     const edges = new LineSegments(surface.cutEdges, cut);
     edges.frustumCulled = false;
-    this.add(new Mesh(surface.geometry, this.material), this.wires, edges);
+    this.surface = new Mesh(surface.geometry, this.material);
+    this.add(this.surface, this.wires, edges);
   }
 }
 
@@ -440,8 +490,7 @@ class ToolGroups {
     private readonly ghost: Material,
     springMaterial: LineDashedMaterial,
   ) {
-    const ends = new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(6), 3));
-    this.spring = new Line(ends, springMaterial);
+    this.spring = new Line(segment(), springMaterial);
     this.spring.frustumCulled = false;
     this.spring.renderOrder = 9;
     this.device.renderOrder = 5;
@@ -474,6 +523,10 @@ class ToolGroups {
     return groups.flatMap((group) => group.children as Mesh[]);
   }
 
+  linkOf(mesh: Mesh): Link {
+    return [...this.tool.links.values()].find((link) => link.surface.geometry === mesh.geometry)!;
+  }
+
   devicePosition(): Vector3 {
     return new Vector3().setFromMatrixPosition(this.devicePose);
   }
@@ -496,6 +549,10 @@ class ToolGroups {
     ends.needsUpdate = true;
     this.spring.computeLineDistances();
   }
+}
+
+function segment(): BufferGeometry {
+  return new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(6), 3));
 }
 
 function matrix(pose: Pose): Matrix4 {

@@ -3,7 +3,7 @@
 
 import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Sphere, Vector3 } from "three";
 
-import type { SurfaceChange } from "./frames";
+import type { SurfaceChange, Triple } from "./frames";
 
 /** Vertices of an edge as one number; there are fewer than 2^26 vertices. */
 const EDGE_BASE = 2 ** 26;
@@ -124,6 +124,23 @@ export class Surface {
       squared = Math.max(squared, (p[i]! - x) ** 2 + (p[i + 1]! - y) ** 2 + (p[i + 2]! - z) ** 2 || 0);
     }
     return Math.sqrt(squared);
+  }
+
+  /** Returns true if the triangle is there, not cut away. */
+  has(triangle: number): boolean {
+    return triangle < this.triangles && this.corners[3 * triangle] !== this.corners[3 * triangle + 1];
+  }
+
+  /** A point of a triangle with these barycentric weights: where it is, which way the triangle faces, and the distance of
+   * its nearest corner from where that was first. */
+  at(triangle: number, weights: Triple): { position: Triple; normal: Triple; displacement: number } {
+    const corners = [0, 1, 2].map((k) => this.corners[3 * triangle + k]!);
+    const [a, b, c] = corners.map((v) => new Vector3().fromArray(this.positions, 3 * v)) as [Vector3, Vector3, Vector3];
+    const normal = b.clone().sub(a).cross(c.clone().sub(a)).normalize();
+    const [u, v, w] = weights;
+    const position = a.multiplyScalar(u).addScaledVector(b, v).addScaledVector(c, w);
+    const nearest = corners[weights.indexOf(Math.max(...weights))]!;
+    return { position: position.toArray(), normal: normal.toArray(), displacement: this.history[2 * nearest] ?? 0 };
   }
 
   dispose(): void {

@@ -61,7 +61,7 @@ test("a hand in the page makes a force, by pointer and by key", async () => {
 /** Elements that Tab reaches, by id, by `data-move` or by name. */
 async function reached(page) {
   const all = new Set();
-  for (let i = 0; i < 40; i++) {
+  for (let i = 0; i < 50; i++) {
     await page.keyboard.press("Tab");
     all.add(
       await page.evaluate(() => {
@@ -87,7 +87,7 @@ test("all of it is reached by keyboard and read by axe without serious findings"
   await until("two instruments can be chosen from", () => page.$eval("#session-field", (field) => !field.hidden));
   await until("the device can be moved", () => page.$eval("#device-section", (section) => !section.hidden));
   await assertAccessible(page);
-  const ids = ["scene", "pause", "fit", "picture", "show-help", "theme", "canvas", "session", "colour", "tissue"];
+  const ids = ["scene", "pause", "fit", "picture", "show-help", "theme", "canvas", "session", "colour", "tissue", "curve-span", "over-depth", "curve-hold"];
   const moves = ["left", "up", "down", "right", "in", "out", "release"];
   const all = await reached(page);
   assert.deepEqual([...ids, ...moves].filter((id) => !all.has(id)), [], "what Tab does not reach");

@@ -135,6 +135,8 @@ export class Loop {
   constructor(server, scene_id, tool_id, { at, isRendered }) {
     [this.tool_id, this.at, this.to, this.isOver] = [tool_id, at, at, false];
     this.track = server.track();
+    /** Magnitudes of the force of all answers, newtons. */
+    this.forces = [];
     const render = isRendered ? [{ tool_id }] : [];
     this.track.tell({ start: { scene_id, tool_ids: [tool_id], mode: "TRACK_MODE_EVERY", render } });
     this.ticks = this.run();
@@ -153,6 +155,7 @@ export class Loop {
       const [x, y, z] = this.at;
       const pose = { position_m: { x, y, z }, orientation: { w: 1 } };
       this.answer = await this.track.ask({ tick: { sequence, tools: [{ tool_id: this.tool_id, pose }] } });
+      for (const { force_n } of this.answer.renderings) this.forces.push(Math.hypot(force_n.x, force_n.y, force_n.z));
       await new Promise((soon) => setTimeout(soon, 2));
     }
   }

@@ -11,6 +11,7 @@ use crate::{
     service::{
         host::live_view::{
             device_wishes::WishedPosition,
+            felt_ticks::FeltTick,
             last_tick::{LinkRecord, TickRecord, ToolRecord},
             seen_surface::SeenSurface,
             viewed_scene::{SurfacePart, SurfacePiece, ViewPiece},
@@ -154,8 +155,17 @@ fn surface(
     message
 }
 
-/// Converts a haptic loop's newest tick to its message; the caller adds the figures.
-pub fn session(stream: u64, tick: &TickRecord, now_ns: u64) -> proto::WatchedSession {
+/// Converts a haptic loop's newest tick to its message, with the forces since `after_ns`; the caller adds the figures.
+pub fn session(
+    stream: u64,
+    tick: &TickRecord,
+    after_ns: u64,
+    now_ns: u64,
+) -> proto::WatchedSession {
+    let felt = |tool: &ToolRecord| {
+        let new = tick.felt.iter().filter(|felt| felt.tool == tool.tool && felt.at_ns > after_ns);
+        tool.felt.map(|_| felt_ticks(new, now_ns))
+    };
     let contacts = &tick.contacts;
     let mut links = tick.links.iter();
     proto::WatchedSession {
@@ -164,7 +174,7 @@ pub fn session(stream: u64, tick: &TickRecord, now_ns: u64) -> proto::WatchedSes
         age_us: now_ns.saturating_sub(tick.at_ns) / 1000,
         compute_us: tick.compute_ns as f64 / 1e3,
         flags: answer::flags(&tick.flags),
-        tools: tick.tools.iter().map(|tool| tool_pose(tool, &mut links)).collect(),
+        tools: tick.tools.iter().map(|tool| tool_pose(tool, &mut links, felt(tool))).collect(),
         contact_tissue_ids: contacts.iter().map(|c| c.tissue.0).collect(),
         contact_xyz_m: flat(contacts.iter().map(|c| c.position)),
         contact_normal_xyz: flat(contacts.iter().map(|c| c.normal)),
@@ -179,6 +189,7 @@ pub fn session(stream: u64, tick: &TickRecord, now_ns: u64) -> proto::WatchedSes
 fn tool_pose<'a>(
     tool: &ToolRecord,
     links: &mut impl Iterator<Item = &'a LinkRecord>,
+    ticks: Option<proto::FeltTicks>,
 ) -> proto::WatchedPose {
     let links: Vec<&LinkRecord> = links.take(tool.n_links).collect();
     let felt = tool.felt.as_ref();
@@ -194,7 +205,21 @@ fn tool_pose<'a>(
         limited: felt.is_some_and(|f| f.limited),
         signed_distance_m: tool.signed_distance_m,
         is_lower_bound: tool.is_lower_bound,
+        felt: ticks,
     }
+}
+
+fn felt_ticks<'a>(ticks: impl Iterator<Item = &'a FeltTick>, now_ns: u64) -> proto::FeltTicks {
+    let us = |ns: u64| u32::try_from(ns / 1000).unwrap_or(u32::MAX);
+    let mut message = proto::FeltTicks::default();
+    for tick in ticks {
+        message.age_us.push(us(now_ns.saturating_sub(tick.at_ns)));
+        message.force_n.push(tick.force_n as f32);
+        message.pressed_m.push(tick.pressed_m as f32);
+        message.state.push(state(tick.state) as i32);
+        message.latency_us.push(us(tick.latency_ns));
+    }
+    message
 }
 
 fn flat(points: impl Iterator<Item = DVec3>) -> Vec<f32> {

@@ -1,7 +1,8 @@
 //! State that viewers of a scene are shown, and the device positions that viewers request. For viewers, a tick only
-//! copies its answer once more, and only when a viewer asks.
+//! notes its force, and copies its answer once more when a viewer asks.
 
 pub mod device_wishes;
+pub mod felt_ticks;
 pub mod last_tick;
 pub mod seen_surface;
 pub mod viewed_scene;

@@ -312,8 +312,7 @@ impl HapticLoop {
         into.stages = self.report_stages.then(|| stages(&times));
         self.shower.show(&AnsweredTick {
             sequence: tick.sequence,
-            at_ns: done_ns,
-            compute_ns: computed_ns - started_ns,
+            times: &times,
             tools: &self.tools,
             poses: self.engine.poses(),
             session,

@@ -51,8 +51,7 @@ impl ShownLoop {
         self.stream.ticks.note(times, self.objective);
         self.shower.show(&AnsweredTick {
             sequence,
-            at_ns: times.done_ns,
-            compute_ns: times.computed_ns - times.started_ns,
+            times,
             tools: &self.tools,
             poses: engine.poses(),
             session: engine.session(),

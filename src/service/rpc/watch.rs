@@ -53,8 +53,8 @@ pub struct Watch {
     named: Option<NamedScene>,
     /// Bytes of the viewer's copies, and the reservation for them.
     room: Option<(u64, Reservation)>,
-    /// Recent ticks, by number of the stream.
-    recent: BTreeMap<u64, RecentTicks>,
+    /// Haptic loops as the viewer has them, by number of the stream.
+    followed: BTreeMap<u64, FollowedLoop>,
     /// Pieces of the frame under way, sent before its last message.
     pieces: VecDeque<ViewPiece>,
     last_message: Option<WatchResponse>,
@@ -65,6 +65,13 @@ pub struct Watch {
     until: Pin<Box<Sleep>>,
     has_asked: bool,
     _open: OpenWatch,
+}
+
+/// A haptic loop, as its viewer has it.
+struct FollowedLoop {
+    recent: RecentTicks,
+    /// Time of the newest tick that the viewer has: nanoseconds of the process's clock.
+    shown_until_ns: u64,
 }
 
 /// A scene without its writer, which ends when nobody holds it.
@@ -99,7 +106,7 @@ impl Watch {
             named,
             room: None,
             caller,
-            recent: BTreeMap::new(),
+            followed: BTreeMap::new(),
             pieces: VecDeque::new(),
             last_message: None,
             n_frames: 0,
@@ -196,14 +203,20 @@ impl Watch {
 
     fn sessions(&mut self, now: u64) -> Vec<WatchedSession> {
         let loops = self.loops();
-        self.recent.retain(|number, _| loops.iter().any(|stream| stream.number == *number));
+        self.followed.retain(|number, _| loops.iter().any(|stream| stream.number == *number));
         let objective = self.registry.metrics().objective;
         let session = |stream: &Arc<StreamMetrics>| {
             let ticks = &stream.ticks;
-            let recent = self.recent.entry(stream.number);
-            let recent = recent.or_insert_with(|| RecentTicks::since(ticks, now));
+            let FollowedLoop { recent, shown_until_ns } =
+                self.followed.entry(stream.number).or_insert_with(|| FollowedLoop {
+                    recent: RecentTicks::since(ticks, now),
+                    shown_until_ns: 0,
+                });
             let figures = figures(ticks, &recent.figures(ticks, now), objective);
-            let shown = stream.last_tick.read(|tick| session(stream.number, tick, now));
+            let shown = stream.last_tick.read(|tick| {
+                let after_ns = mem::replace(shown_until_ns, tick.at_ns);
+                session(stream.number, tick, after_ns, now)
+            });
             WatchedSession { figures: Some(figures), ..shown }
         };
         loops.iter().map(session).collect()

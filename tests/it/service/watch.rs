@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use glam::DVec3;
 use palpate::{
     config::{self, Config},
     oracle::shapes,
@@ -165,6 +166,58 @@ async fn haptic_loops_are_shown_with_contacts_forces_and_times() {
     let [p50, p99, p999] = [figures.p50_us, figures.p99_us, figures.p999_us];
     assert!(p50 > Some(0.0) && p50 <= p99 && p99 <= p999, "{figures:?}");
     assert!(figures.recent_ticks >= 100 && figures.recent_missed <= figures.ticks_missed);
+}
+
+/// The forces of consecutive frames are those of the answers, each once and in order.
+#[tokio::test]
+async fn frames_tell_the_force_of_every_tick() {
+    let mut server = TestServer::furnished().await;
+    let mut start = start(TrackMode::Every);
+    start.render = vec![RenderOptions { tool_id: 1, ..Default::default() }];
+    let mut stream = server.hand_fed(start_message(start)).await;
+    let mut viewer = Viewer::of(&server).await;
+    viewer.frame().await.expect("a frame");
+    // Force, distance against it since the tool was free, and state, of each answer and of each tick that was told.
+    let (mut answered, mut told) = (Vec::new(), Vec::new());
+    let (mut free_at, mut told_until) = (0.13_f64, 0);
+    let (n_ticks, mut sequence) = (400, 0_u64);
+    while told_until < n_ticks {
+        // Twenty ticks for each frame: in, and halfway back.
+        for _ in 0..20 {
+            sequence += 1;
+            let steps = sequence.min(300) as f64 - sequence.saturating_sub(300).min(150) as f64;
+            let x = 0.13 - 8e-5 * steps;
+            let tools = vec![tool_at(vec3(x, 0.0, 0.0))];
+            let tick = Tick { sequence, tools, ..Default::default() };
+            let answer = stream.ask(tick_message(tick)).await.expect("an answer");
+            let rendering = &answer.renderings[0];
+            let force = rendering.force_n.expect("told");
+            let force = DVec3::new(force.x, force.y, force.z);
+            if rendering.state() == RenderState::Free {
+                free_at = x;
+            }
+            let pressed = (free_at - x) * force.normalize_or_zero().x;
+            answered.push((force.length(), pressed, rendering.state()));
+        }
+        let frame = viewer.frame().await.expect("a frame");
+        let session = &frame.sessions[0];
+        told_until = session.sequence;
+        let Some(felt) = session.tools.first().and_then(|tool| tool.felt.as_ref()) else {
+            continue;
+        };
+        let n = felt.age_us.len();
+        assert!(felt.age_us.is_sorted_by(|a, b| a >= b), "oldest first: {:?}", felt.age_us);
+        assert_eq!((felt.latency_us.len(), felt.pressed_m.len()), (n, n));
+        assert!(felt.latency_us.iter().all(|us| *us > 0), "{:?}", felt.latency_us);
+        let each = felt.force_n.iter().zip(&felt.pressed_m).zip(felt.state());
+        told.extend(each.map(|((force, pressed), state)| (*force, *pressed, state)));
+    }
+    assert_eq!(told.len() as u64, told_until, "each once");
+    for (at, (told, (force, pressed, state))) in told.iter().zip(&answered).enumerate() {
+        assert_eq!(*told, (*force as f32, *pressed as f32, *state), "tick {}", at + 1);
+    }
+    let deepest = told.iter().map(|(_, pressed, _)| *pressed).fold(0.0, f32::max);
+    assert!(deepest > 2e-3 && told.iter().any(|(force, ..)| *force > 1.0), "{deepest} m");
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! The last answer of a haptic loop, for its watchers.
 //!
 //! A watcher asks, and the next tick records its answer: between two frames of all watchers together, a tick only
-//! checks whether somebody has asked. The record is allocated in advance and handed over by one exchange
-//! (`servo::newest`).
+//! notes its force and checks whether somebody has asked. The record is allocated in advance and handed over by one
+//! exchange (`servo::newest`).
 
 use std::sync::{
     Arc,
@@ -12,6 +12,7 @@ use std::sync::{
 use glam::DVec3;
 use parking_lot::Mutex;
 
+use super::felt_ticks::{self, FeltTick, FeltTicks};
 use crate::{
     geometry::Pose,
     proxy::{RenderState, RenderedSession, Rendering},
@@ -19,14 +20,16 @@ use crate::{
         Distance, LinkAnswer, TissueId, Tool, ToolId,
         tick::{ToolPose, answer::Flags, scene_from_link},
     },
+    service::metrics::TickTimes,
     servo::newest::{NewestGiver, NewestTaker, newest},
 };
 
 /// Maximum contacts, and maximum forces, of one record: more cannot be told apart in a picture.
 const RECORDED_MAX: usize = 128;
-/// Bytes of all records of a loop: three that are handed over, and the watchers' own.
+/// Bytes of all records of a loop: three that are handed over, and the watchers' own; and of the list of felt ticks.
 pub const SHOWN_BYTES: u64 =
-    (4 * RECORDED_MAX * (size_of::<ContactRecord>() + size_of::<ForceRecord>())) as u64;
+    (4 * RECORDED_MAX * (size_of::<ContactRecord>() + size_of::<ForceRecord>())
+        + 5 * felt_ticks::KEPT_MAX * size_of::<FeltTick>()) as u64;
 
 /// Reading side, for the watchers.
 pub struct LastTick {
@@ -44,6 +47,7 @@ struct TakenTick {
 pub struct TickShower {
     asked: Arc<AtomicBool>,
     giver: NewestGiver<TickRecord>,
+    felt: FeltTicks,
 }
 
 /// The visible part of a tick and its answer.
@@ -67,6 +71,8 @@ pub struct TickRecord {
     pub contacts_total: usize,
     /// Forces of tissues on proxies.
     pub forces: Vec<ForceRecord>,
+    /// Forces of the rendered tools in the newest ticks, oldest first.
+    pub felt: Vec<FeltTick>,
 }
 
 /// Pose, rendered force and distance of a tool.
@@ -134,10 +140,8 @@ pub struct ForceRecord {
 pub struct AnsweredTick<'a> {
     /// Sequence number of the tick.
     pub sequence: u64,
-    /// Time of the answer, nanoseconds of the process's clock.
-    pub at_ns: u64,
-    /// Time in the engine, nanoseconds.
-    pub compute_ns: u64,
+    /// Times of the tick.
+    pub times: &'a TickTimes,
     /// The session's tools, in any order.
     pub tools: &'a [Arc<Tool>],
     /// Poses that the client sent.
@@ -152,15 +156,18 @@ pub fn last_tick(tools: &[Arc<Tool>]) -> (TickShower, LastTick) {
     let (giver, newest) = newest(&first);
     let asked = Arc::new(AtomicBool::new(false));
     let taken = Mutex::new(TakenTick { newest, last: first });
-    (TickShower { asked: Arc::clone(&asked), giver }, LastTick { asked, taken })
+    let felt = FeltTicks::with_room(tools.len());
+    (TickShower { asked: Arc::clone(&asked), giver, felt }, LastTick { asked, taken })
 }
 
 impl TickShower {
-    /// Records a tick if a watcher has asked since the last record. Allocates nothing.
+    /// Notes a tick's force, and records the tick if a watcher has asked since the last record. Allocates nothing.
     pub fn show(&mut self, tick: &AnsweredTick) {
+        self.felt.note(tick.times, tick.poses, tick.session);
         if self.asked.load(Relaxed) {
             self.asked.store(false, Relaxed);
-            self.giver.give(|record| record.write(tick));
+            let felt = &self.felt;
+            self.giver.give(|record| record.write(tick, felt));
         }
     }
 }
@@ -190,6 +197,7 @@ impl Clone for TickRecord {
         to.links.extend_from_slice(&self.links);
         to.contacts.extend_from_slice(&self.contacts);
         to.forces.extend_from_slice(&self.forces);
+        to.felt.extend_from_slice(&self.felt);
         to
     }
 }
@@ -206,13 +214,15 @@ impl TickRecord {
             contacts: Vec::with_capacity(RECORDED_MAX),
             contacts_total: 0,
             forces: Vec::with_capacity(RECORDED_MAX),
+            felt: Vec::with_capacity(felt_ticks::KEPT_MAX),
         }
     }
 
-    fn write(&mut self, tick: &AnsweredTick) {
-        let AnsweredTick { sequence, at_ns, compute_ns, tools, poses, session } = *tick;
+    fn write(&mut self, tick: &AnsweredTick, felt: &FeltTicks) {
+        let AnsweredTick { sequence, times, tools, poses, session } = *tick;
         let answer = session.last_answer();
-        (self.sequence, self.at_ns, self.compute_ns) = (sequence, at_ns, compute_ns);
+        (self.sequence, self.at_ns) = (sequence, times.done_ns);
+        self.compute_ns = times.computed_ns - times.started_ns;
         self.flags = answer.flags;
         self.tools.clear();
         self.links.clear();
@@ -238,6 +248,8 @@ impl TickRecord {
         let forces = forces.filter(|c| c.force_n != DVec3::ZERO).take(RECORDED_MAX);
         self.forces
             .extend(forces.map(|c| ForceRecord { position: c.position, force_n: c.force_n }));
+        self.felt.clear();
+        self.felt.extend(felt.iter());
         debug_assert!(self.contacts.capacity() >= RECORDED_MAX, "it was made with its room");
     }
 }
@@ -316,8 +328,8 @@ mod tests {
         let tools = [Arc::clone(&tool)];
         let (mut shower, last) = last_tick(&tools);
         let mut n_pressed = 0;
-        for sequence in 1..=100 {
-            let height = 0.025 - 1e-4 * sequence as f64;
+        for sequence in 1..=300 {
+            let height = 0.025 - 4e-5 * sequence as f64;
             let scene_from_tool =
                 Pose { translation: DVec3::new(0.011, 0.007, height), ..Pose::IDENTITY };
             let (tool, tool_from_link, teleport) = (tool.id, Vec::new(), false);
@@ -326,14 +338,25 @@ mod tests {
             session.tick(sequence, &poses, at_ns, &TimeLeft::endless()).expect("accepted");
             last.ask();
             let (tools, poses, session) = (&tools[..], &poses[..], &session);
-            let tick = AnsweredTick { sequence, at_ns, compute_ns: 1, tools, poses, session };
+            let times = TickTimes {
+                received_ns: at_ns,
+                started_ns: at_ns,
+                drawn_ns: None,
+                computed_ns: at_ns,
+                done_ns: at_ns + 1,
+            };
+            let tick = AnsweredTick { sequence, times: &times, tools, poses, session };
             assert_eq!(calls_during(|| shower.show(&tick)), 0, "tick {sequence}");
             last.read(|record| {
                 assert_eq!(record.sequence, sequence);
                 n_pressed += usize::from(!record.forces.is_empty());
+                assert_eq!(record.felt.len(), felt_ticks::KEPT_MAX.min(sequence as usize));
+                let (felt, tool) = (record.felt.last().expect("this tick"), record.tools[0]);
+                let force_n = tool.felt.map(|felt| felt.force_n.length());
+                assert_eq!((felt.at_ns, Some(felt.force_n)), (record.at_ns, force_n));
             });
         }
-        assert!(n_pressed > 10, "{n_pressed} ticks press");
+        assert!(n_pressed > 100, "{n_pressed} ticks press");
     }
 
     #[test]
