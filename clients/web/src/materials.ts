@@ -5,8 +5,11 @@ import {
   Color,
   DoubleSide,
   LineBasicMaterial,
+  type MaterialParameters,
   MeshBasicMaterial,
   MeshStandardMaterial,
+  NotEqualStencilFunc,
+  ReplaceStencilOp,
   type WebGLProgramParametersWithUniforms,
 } from "three";
 
@@ -14,6 +17,9 @@ export type TissueColour = "plain" | "depth" | "age" | "normals";
 
 /** Seconds after which a moved vertex has the colour of one that never moved. */
 export const AGE_MAX_S = 4;
+
+/** What a pixel shows. */
+const [TISSUE, INSTRUMENT] = [0, 1];
 
 export class TissueMaterial extends MeshStandardMaterial {
   private readonly shared = {
@@ -32,6 +38,7 @@ export class TissueMaterial extends MeshStandardMaterial {
       polygonOffset: true,
       polygonOffsetFactor: 1,
       polygonOffsetUnits: 1,
+      ...marking(TISSUE),
     });
     if (isForbidden) [this.transparent, this.opacity, this.depthWrite] = [true, 0.35, false];
   }
@@ -95,10 +102,23 @@ export function wireMaterial(): MeshBasicMaterial {
 }
 
 export function instrumentMaterial(): MeshStandardMaterial {
-  return new MeshStandardMaterial({ color: "#aab4bb", roughness: 0.34, metalness: 0.55 });
+  return new MeshStandardMaterial({ color: "#aab4bb", roughness: 0.34, metalness: 0.55, ...marking(INSTRUMENT) });
 }
 
-/** Material of the device, which shows the hand's pose and is not stopped by tissue; transparent. */
+/** Material of the device, which shows the hand's pose and is not stopped by tissue; transparent. It tints each pixel
+ * once, and none of the instrument's. */
 export function ghostMaterial(): MeshBasicMaterial {
-  return new MeshBasicMaterial({ color: "#37b3cc", transparent: true, opacity: 0.26, depthTest: false });
+  return new MeshBasicMaterial({
+    color: "#37b3cc",
+    transparent: true,
+    opacity: 0.26,
+    depthTest: false,
+    ...marking(INSTRUMENT),
+    stencilFunc: NotEqualStencilFunc,
+  });
+}
+
+/** Writes what a pixel shows to the stencil. */
+function marking(shown: number): MaterialParameters {
+  return { stencilWrite: true, stencilRef: shown, stencilZPass: ReplaceStencilOp };
 }

@@ -110,7 +110,7 @@ export class Stage {
     private readonly events: StageEvents,
   ) {
     // Needed for pictures: without this option a picture taken after the drawing is empty.
-    this.renderer = new WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true, alpha: true });
+    this.renderer = new WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true, alpha: true, stencil: true });
     this.renderer.localClippingEnabled = true;
     this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio));
     // A lamp at the viewer's left shoulder: it moves with the camera and points at the camera's target.

@@ -99,6 +99,27 @@ test("contacts are where the server says, with their force, its curve and the lo
   );
 });
 
+test("the device's ghost tints tissue and ground, and not the instrument", async () => {
+  const server = await serve();
+  const [loop] = await balls(server, [{ name: "ball", x: 0.03, y: 0.02, isRendered: true }]);
+  const page = await view(server.page, WIDE);
+  await live(page);
+  const isCyan = (r, g, b) => b > r + 12;
+  const colours = async (at) => {
+    const [x, y] = (await project(page, at)).map(Math.round);
+    const { width, data } = await canvas(page);
+    return [...data.subarray(4 * (width * y + x), 4 * (width * y + x) + 3)];
+  };
+  // In the air the ghost is where the instrument is.
+  await until("the instrument is grey", async () => {
+    const [r, g, b] = await colours([0.03, 0.02, 0.012]);
+    return r > 30 && !isCyan(r, g, b);
+  });
+  // Pressed in by more than its size, the ghost is seen through the tissue.
+  loop.goTo([0.03, 0.02, -0.03]);
+  await until("the ghost is seen", async () => isCyan(...(await colours([0.03, 0.02, -0.03]))));
+});
+
 test("contacts and forces are the chosen instrument's, contacts without a force arrows along their normals", async () => {
   const server = await serve();
   const [probe, hook] = await balls(server, [
