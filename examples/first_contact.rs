@@ -25,7 +25,7 @@ pub async fn touch(server: &str) -> Result<[f64; 2], ClientError> {
     let slab = MeshSource::Raw(slab(0.1, 0.02));
     let tissue = client.add_tissue("first-contact", "slab", &slab).await?.tissue_id;
     let tip = MeshSource::Raw(octahedron(0.005));
-    let tip = LinkUpload { name: "tip".to_owned(), mesh: tip, rest_pose: None, fill_holes_m: 0.0 };
+    let tip = LinkUpload::new("tip", tip);
     let tool_id = client.add_tool("first-contact", "probe", &[tip], &[]).await?.tool_id;
 
     // The loop has a thread of its own. `device` belongs on the device's: `servo` never waits for the server.

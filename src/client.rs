@@ -24,7 +24,7 @@ use crate::{
     servo::device_servo,
 };
 pub use address::ServerAddress;
-pub use connection::{Client, ExportedTissue, LinkUpload};
+pub use connection::{Client, ExportedTissue, LinkUpload, TissueUpload};
 pub use deform_stream::DeformStream;
 pub use device::Device;
 pub use duplex::Duplex;

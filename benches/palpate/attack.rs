@@ -129,8 +129,7 @@ impl Ground {
         }
         if attack == Attack::Sessions {
             let mesh = MeshSource::Raw(shapes::capsule(0.006, 0.08, 20));
-            let (name, rest_pose, fill_holes_m) = ("probe".to_owned(), None, 0.0);
-            let link = LinkUpload { name, mesh, rest_pose, fill_holes_m };
+            let link = LinkUpload::new("probe", mesh);
             let added = client.add_tool(SCENE, "probe", &[link], &[]).await;
             self.tool_ids.push(added.expect("room").tool_id);
         }
@@ -142,10 +141,8 @@ impl Ground {
                 Pose { position_m: None, orientation: Some(orientation) }
             };
             let link = |i| LinkUpload {
-                name: format!("spoke-{i}"),
-                mesh: spoke.clone(),
                 rest_pose: Some(turned(i)),
-                fill_holes_m: 0.0,
+                ..LinkUpload::new(format!("spoke-{i}"), spoke.clone())
             };
             let links: Vec<LinkUpload> = (0..SPOKE_LINKS).map(link).collect();
             for i in 0..N_SPOKES {
@@ -326,12 +323,7 @@ impl Ground {
                     // Each radius is new: a known field would be read from the disk.
                     let radius = 0.02 + 1e-6 * f64::from(n);
                     let mesh = MeshSource::Raw(shapes::torus(0.05, radius, 160, 80));
-                    let link = LinkUpload {
-                        name: "ring".to_owned(),
-                        mesh,
-                        rest_pose: None,
-                        fill_holes_m: 0.0,
-                    };
+                    let link = LinkUpload::new("ring", mesh);
                     let _ = client.add_tool(&scene, "tool", &[link], &[]).await;
                     let _ = client.delete_scene(&scene).await;
                 }

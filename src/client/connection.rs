@@ -75,6 +75,39 @@ pub struct LinkUpload {
     pub rest_pose: Option<Pose>,
     /// Fills each hole in a box with a diagonal of no more than this, metres; 0: none.
     pub fill_holes_m: f64,
+    /// Joins open edges whose ends are no farther apart than this, metres; 0: only those at equal positions.
+    pub weld_m: f64,
+}
+
+impl LinkUpload {
+    /// Creates a link that rests at the tool's frame, its mesh as it is.
+    pub fn new(name: impl Into<String>, mesh: MeshSource) -> LinkUpload {
+        let (rest_pose, fill_holes_m, weld_m) = (None, 0.0, 0.0);
+        LinkUpload { name: name.into(), mesh, rest_pose, fill_holes_m, weld_m }
+    }
+}
+
+/// A tissue to be uploaded.
+#[derive(Clone, Debug)]
+pub struct TissueUpload {
+    /// Name, unique in its scene.
+    pub name: String,
+    /// Mesh in the scene's frame.
+    pub mesh: MeshSource,
+    /// Options, such as a forbidden region or the wall of a lumen.
+    pub options: TissueOptions,
+    /// Fills holes as for a link.
+    pub fill_holes_m: f64,
+    /// Joins open edges as for a link.
+    pub weld_m: f64,
+}
+
+impl TissueUpload {
+    /// Creates a tissue with default options, its mesh as it is.
+    pub fn new(name: impl Into<String>, mesh: MeshSource) -> TissueUpload {
+        let (name, options) = (name.into(), TissueOptions::default());
+        TissueUpload { name, mesh, options, fill_holes_m: 0.0, weld_m: 0.0 }
+    }
 }
 
 /// A tissue's surface at one revision, as the server stores it: triangles may be turned.
@@ -205,26 +238,26 @@ impl Client {
         name: &str,
         mesh: &MeshSource,
     ) -> Result<AddTissueResponse, ClientError> {
-        self.add_tissue_with(scene_id, name, mesh, TissueOptions::default()).await
+        self.add_tissue_with(scene_id, &TissueUpload::new(name, mesh.clone())).await
     }
 
-    /// Uploads a tissue with options, such as a forbidden region, or the wall of a lumen.
+    /// Uploads a tissue with options.
     ///
     /// # Errors
     /// See [`Client::add_tissue`].
     pub async fn add_tissue_with(
         &mut self,
         scene_id: &str,
-        name: &str,
-        mesh: &MeshSource,
-        options: TissueOptions,
+        tissue: &TissueUpload,
     ) -> Result<AddTissueResponse, ClientError> {
         use add_tissue_request::Message;
+        let TissueUpload { name, mesh, options, fill_holes_m, weld_m } = tissue;
+        let (fill_holes_m, weld_m) = (*fill_holes_m, *weld_m);
         let header = AddTissueHeader {
             scene_id: scene_id.to_owned(),
-            name: name.to_owned(),
-            mesh: Some(mesh.header()),
-            options: Some(options),
+            name: name.clone(),
+            mesh: Some(MeshHeader { fill_holes_m, weld_m, ..mesh.header() }),
+            options: Some(*options),
         };
         // The header comes first: it states the size of the mesh, so the server can refuse before it takes any of it.
         let messages = || {
@@ -264,8 +297,7 @@ impl Client {
         scale_to_m: f64,
     ) -> Result<u32, ClientError> {
         let (mesh, _) = MeshSource::open(file.as_ref(), scale_to_m)?;
-        let link = LinkUpload { name: name.to_owned(), mesh, rest_pose: None, fill_holes_m: 0.0 };
-        Ok(self.add_tool(scene_id, name, &[link], &[]).await?.tool_id)
+        Ok(self.add_tool(scene_id, name, &[LinkUpload::new(name, mesh)], &[]).await?.tool_id)
     }
 
     /// Uploads a tool.
@@ -289,6 +321,7 @@ impl Client {
                     name: link.name.clone(),
                     mesh: Some(MeshHeader {
                         fill_holes_m: link.fill_holes_m,
+                        weld_m: link.weld_m,
                         ..link.mesh.header()
                     }),
                     rest_pose: link.rest_pose,

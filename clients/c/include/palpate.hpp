@@ -324,6 +324,16 @@ public:
             return with(code, std::move(surface));
         }
     }
+    Result<palpate_mesh_report> tissue_report(std::uint32_t tissue_id) const {
+        palpate_mesh_report report{};
+        const palpate_code code = palpate_tissue_report(get(), tissue_id, &report);
+        return with(code, report);
+    }
+    Result<palpate_mesh_report> link_report(std::uint32_t tool_id, std::uint32_t link) const {
+        palpate_mesh_report report{};
+        const palpate_code code = palpate_link_report(get(), tool_id, link, &report);
+        return with(code, report);
+    }
     // Signed distances, metres; tissue 0: to the nearest of all tissues.
     Result<std::vector<double>> distances(Span<const palpate_vec3> points, std::uint32_t tissue_id = 0) const {
         std::vector<double> metres(points.size());

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use glam::DVec3;
 use palpate::{
-    client::{ExportedTissue, LinkUpload, mesh_source::MeshSource},
-    geometry::{Orientation, Pose},
+    client::{ExportedTissue, LinkUpload, TissueUpload},
+    geometry::Pose,
     scene::{
         Limits,
-        tissue::{TissueKind, deform::Deformation, edit::TopologyEdit},
+        tissue::{deform::Deformation, edit::TopologyEdit},
     },
     servo::DeviceServo,
 };
@@ -22,6 +22,7 @@ use crate::{
     plain::{
         palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
     },
+    report::{Meshed, palpate_mesh_report},
 };
 use snapshot::Snapshot;
 
@@ -34,7 +35,7 @@ pub(crate) trait Server: Send + Sync {
 /// A scene.
 pub(crate) trait Theatre: Send + Sync {
     fn delete(&self) -> Result<(), Failure>;
-    fn add_tissue(&self, name: &str, tissue: TissueUpload) -> Result<Added, Failure>;
+    fn add_tissue(&self, tissue: &TissueUpload) -> Result<Added, Failure>;
     fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<Added, Failure>;
     /// Returns the progress of the field that is being built for a tool, 0 to 1.
     fn field_progress(&self, tool: &str) -> Result<Option<f64>, Failure>;
@@ -48,6 +49,7 @@ pub(crate) trait Theatre: Send + Sync {
     /// Returns the geometry revision.
     fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure>;
     fn export_tissue(&self, tissue: u32) -> Result<ExportedTissue, Failure>;
+    fn mesh_report(&self, of: Meshed) -> Result<palpate_mesh_report, Failure>;
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure>;
     /// Returns the nearest point of one tissue, or of all if `tissue` is `None`, to each point.
     fn nearest(
@@ -56,13 +58,6 @@ pub(crate) trait Theatre: Send + Sync {
         points: &[DVec3],
     ) -> Result<Vec<palpate_surface_point>, Failure>;
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure>;
-}
-
-/// A tissue to add.
-pub(crate) struct TissueUpload {
-    pub(crate) mesh: MeshSource,
-    pub(crate) orientation: Orientation,
-    pub(crate) kind: TissueKind,
 }
 
 /// Id of a tissue or tool, and the doubts about the units of its meshes.

@@ -12,6 +12,7 @@ pub mod code;
 mod growing;
 mod mesh;
 pub mod plain;
+pub mod report;
 pub mod scene;
 pub mod server;
 pub mod session;

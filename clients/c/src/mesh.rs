@@ -27,7 +27,6 @@ pub(crate) unsafe fn raw(
     mesh: &palpate_mesh,
     name: &str,
     limits: &Limits,
-    weld_m: f64,
 ) -> Result<MeshSource, Failure> {
     let scale = if mesh.scale_to_m == 0.0 { 1.0 } else { mesh.scale_to_m };
     if !SCALES.contains(&scale) {
@@ -50,18 +49,17 @@ pub(crate) unsafe fn raw(
     // Loading here too reports mesh errors before the upload, with equal messages from both backends.
     let within = |e: MeshFileProblem| Failure::argument(format!("{name}: {e}"));
     load(&source, LoadOptions::default()).map_err(within)?;
-    welded(source, weld_m).map_err(within)
+    Ok(source)
 }
 
 /// Opens a file.
-pub(crate) fn opened(file: &str, scale_to_m: f64, weld_m: f64) -> Result<MeshSource, Failure> {
+pub(crate) fn opened(file: &str, scale_to_m: f64) -> Result<MeshSource, Failure> {
     if !SCALES.contains(&scale_to_m) {
         let message = format!("scale_to_m is {scale_to_m}, expected 1e-9 to 1,000");
         return Err(Failure::argument(message));
     }
-    let within = |cause| Failure::argument(format!("{file}: {cause}"));
-    let source = MeshSource::open(Path::new(file), scale_to_m).map_err(|e| within(e.cause))?.0;
-    welded(source, weld_m).map_err(within)
+    let opened = MeshSource::open(Path::new(file), scale_to_m);
+    Ok(opened.map_err(|e| Failure::argument(format!("{file}: {}", e.cause)))?.0)
 }
 
 /// Checks a length of the caller, metres.
@@ -75,29 +73,14 @@ pub(crate) fn load(
     source: &MeshSource,
     options: LoadOptions,
 ) -> Result<LoadedMesh, MeshFileProblem> {
-    let (data, scale_to_m) = data(source)?;
-    let (max_vertices, max_triangles) = (u32::MAX, u32::MAX);
-    Ok(load::load(data, &LoadOptions { scale_to_m, max_vertices, max_triangles, ..options })?)
-}
-
-/// Moves the ends of edges that are joined within `weld_m` to equal positions, which every scene joins.
-fn welded(source: MeshSource, weld_m: f64) -> Result<MeshSource, MeshFileProblem> {
-    if weld_m == 0.0 {
-        return Ok(source);
-    }
-    let loaded = load(&source, LoadOptions { weld_m, ..LoadOptions::default() })?;
-    let positions = loaded.mesh.positions().to_vec();
-    Ok(MeshSource::Raw(MeshData { positions, triangles: data(&source)?.0.triangles }))
-}
-
-/// Returns the arrays of a source, and metres per unit.
-fn data(source: &MeshSource) -> Result<(MeshData, f64), MeshFileProblem> {
-    Ok(match source {
+    let (data, scale_to_m) = match source {
         MeshSource::Raw(mesh) => (mesh.clone(), 1.0),
         MeshSource::File { bytes, format, scale_to_m } => {
             (mesh_io::read(bytes, *format)?, *scale_to_m)
         }
-    })
+    };
+    let (max_vertices, max_triangles) = (u32::MAX, u32::MAX);
+    Ok(load::load(data, &LoadOptions { scale_to_m, max_vertices, max_triangles, ..options })?)
 }
 
 /// Reads points.

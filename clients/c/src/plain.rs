@@ -90,6 +90,8 @@ pub struct palpate_tissue_options {
     pub flags: u32,
     /// Joins open edges whose ends are at most this far apart, metres, up to 10,000. 0: only edges at equal positions.
     pub weld_m: f64,
+    /// Fills each hole in a box with a diagonal of at most this length, metres, up to 10,000. 0: none.
+    pub fill_holes_m: f64,
 }
 
 /// Tissue is on the side that most triangles of a surface face away from: a closed surface that faces inwards is the
@@ -110,8 +112,7 @@ pub struct palpate_link {
     pub mesh: palpate_mesh,
     /// Tool frame from link frame at rest; NULL: the identity.
     pub rest_pose: *const palpate_pose,
-    /// Fills each hole in a box with a diagonal of at most this length, metres, so that a tool that is meant to be
-    /// closed is closed. 0: none.
+    /// Fills holes as in `palpate_tissue_options`, so that a tool that is meant to be closed is closed.
     pub fill_holes_m: f64,
     /// Joins open edges as in `palpate_tissue_options`.
     pub weld_m: f64,
@@ -220,7 +221,7 @@ growing!(
     palpate_cut ends with parents,
     palpate_link ends with weld_m,
     palpate_session_options ends with omit_sweep,
-    palpate_tissue_options ends with weld_m,
+    palpate_tissue_options ends with fill_holes_m,
 );
 
 /// Relation of a proxy to the tissues.

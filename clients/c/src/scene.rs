@@ -4,17 +4,18 @@ use std::{ffi::c_char, ptr};
 
 use glam::DVec3;
 use palpate::{
-    client::{LinkUpload, local_model::on_the_wire, mesh_source::MeshSource},
-    geometry::{Orientation, TriangleId},
+    client::{LinkUpload, TissueUpload, local_model::on_the_wire, mesh_source::MeshSource},
+    geometry::TriangleId,
+    proto::{SurfaceOrientation, TissueKind, TissueOptions},
     scene::{
-        Limits, TissueKind,
+        Limits,
         limits::QUERY_POINTS_MAX,
         tissue::{deform::Deformation, edit::TopologyEdit},
     },
 };
 
 use crate::{
-    backend::{Added, Theatre, TissueUpload},
+    backend::{Added, Theatre},
     border::{array, at_most, buffer, call, out, read, text},
     code::{Failure, palpate_code, warn},
     growing,
@@ -30,7 +31,7 @@ use crate::{
 
 /// A scene. Calls may come from any thread.
 pub struct palpate_scene {
-    theatre: Box<dyn Theatre>,
+    pub(crate) theatre: Box<dyn Theatre>,
 }
 
 impl palpate_scene {
@@ -73,8 +74,8 @@ pub unsafe extern "C" fn palpate_add_tissue(
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
             let (name, mesh) = (text(name, "name")?, read(mesh, "mesh")?);
             let options = tissue_options(options)?;
-            let mesh = raw(mesh, "mesh", &scene.theatre.limits(), options.weld_m)?;
-            *tissue_id = id_of(scene.theatre.add_tissue(name, tissue(mesh, &options))?);
+            let mesh = raw(mesh, "mesh", &scene.theatre.limits())?;
+            *tissue_id = id_of(scene.theatre.add_tissue(&tissue(name, mesh, &options))?);
         }
         Ok(())
     })
@@ -95,8 +96,8 @@ pub unsafe extern "C" fn palpate_add_tissue_file(
         unsafe {
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
             let (name, options) = (text(name, "name")?, tissue_options(options)?);
-            let mesh = opened(text(file, "file")?, scale_to_m, options.weld_m)?;
-            *tissue_id = id_of(scene.theatre.add_tissue(name, tissue(mesh, &options))?);
+            let mesh = opened(text(file, "file")?, scale_to_m)?;
+            *tissue_id = id_of(scene.theatre.add_tissue(&tissue(name, mesh, &options))?);
         }
         Ok(())
     })
@@ -141,9 +142,8 @@ pub unsafe extern "C" fn palpate_add_tool_file(
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let (scene, tool_id) = (read(scene, "scene")?, out(tool_id, "tool_id")?);
-            let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m, 0.0)?);
-            let link =
-                LinkUpload { name: name.to_owned(), mesh, rest_pose: None, fill_holes_m: 0.0 };
+            let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m)?);
+            let link = LinkUpload::new(name, mesh);
             *tool_id = id_of(scene.theatre.add_tool(name, vec![link])?);
         }
         Ok(())
@@ -440,6 +440,7 @@ unsafe fn tissue_options(
     // SAFETY: guaranteed by the caller.
     let options = unsafe { growing::read(options, "options") }?;
     length(options.weld_m, "options.weld_m")?;
+    length(options.fill_holes_m, "options.fill_holes_m")?;
     let flags = options.flags;
     let wrong =
         || format!("options.flags is {flags}, expected a sum of PALPATE_AS_WOUND and others");
@@ -447,15 +448,20 @@ unsafe fn tissue_options(
     is_known.then_some(options).ok_or_else(|| Failure::argument(wrong()))
 }
 
-fn tissue(mesh: MeshSource, options: &palpate_tissue_options) -> TissueUpload {
-    let is_set = |flag| options.flags & flag != 0;
-    let orientation =
-        if is_set(PALPATE_AS_WOUND) { Orientation::AsWound } else { Orientation::Auto };
+fn tissue(name: &str, mesh: MeshSource, sent: &palpate_tissue_options) -> TissueUpload {
+    let is_set = |flag| sent.flags & flag != 0;
+    let orientation = match is_set(PALPATE_AS_WOUND) {
+        true => SurfaceOrientation::AsWound,
+        false => SurfaceOrientation::Auto,
+    };
     let kind = match is_set(PALPATE_FORBIDDEN_REGION) {
         true => TissueKind::ForbiddenRegion,
         false => TissueKind::Tissue,
     };
-    TissueUpload { mesh, orientation, kind }
+    let (kind, orientation) = (kind.into(), orientation.into());
+    let options = TissueOptions { kind, orientation, ..TissueOptions::default() };
+    let palpate_tissue_options { fill_holes_m, weld_m, .. } = *sent;
+    TissueUpload { options, fill_holes_m, weld_m, ..TissueUpload::new(name, mesh) }
 }
 
 /// Stores the warnings, and returns the id.
@@ -475,8 +481,8 @@ unsafe fn link(sent: &palpate_link, limits: &Limits) -> Result<LinkUpload, Failu
         };
         let name = text(sent.name, "link.name")?.to_owned();
         let weld_m = length(sent.weld_m, "link.weld_m")?;
-        let mesh = raw(&sent.mesh, "link.mesh", limits, weld_m)?;
+        let mesh = raw(&sent.mesh, "link.mesh", limits)?;
         let fill_holes_m = length(sent.fill_holes_m, "link.fill_holes_m")?;
-        Ok(LinkUpload { name, mesh, rest_pose, fill_holes_m })
+        Ok(LinkUpload { name, mesh, rest_pose, fill_holes_m, weld_m })
     }
 }

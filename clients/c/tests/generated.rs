@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-const SOURCES: [&str; 6] = ["code", "plain", "server", "scene", "session", "version"];
+const SOURCES: [&str; 7] = ["code", "plain", "report", "server", "scene", "session", "version"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

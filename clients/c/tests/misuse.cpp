@@ -119,6 +119,9 @@ void nulls() {
     palpate_surface_point near{};
     REFUSED(palpate_nearest(nullptr, 0, &point, &near, 1), "scene is NULL");
     REFUSED(palpate_export_tissue(nullptr, 1, xyz, 1, &n, &id, &id, 0, &n, nullptr), "scene is NULL");
+    palpate_mesh_report report;
+    REFUSED(palpate_tissue_report(nullptr, 1, &report), "scene is NULL");
+    REFUSED(palpate_link_report(nullptr, 1, 0, &report), "scene is NULL");
     REFUSED(palpate_open_session(nullptr, &options, &session), "scene is NULL");
     REFUSED(palpate_session_defaults(1, nullptr), "options is NULL");
     REFUSED(palpate_close_session(nullptr), "session is NULL");
@@ -220,6 +223,10 @@ void scenes(palpate_server* server, const std::string& folder) {
         options_of_tissue.weld_m = metres;
         REFUSED(palpate_add_tissue(scene, "a", &mesh, &options_of_tissue, &tissue), "options.weld_m is");
         REFUSED(palpate_add_tissue_file(scene, "a", "a.obj", 1, &options_of_tissue, &tissue), "options.weld_m is");
+        options_of_tissue.weld_m = 0;
+        options_of_tissue.fill_holes_m = metres;
+        REFUSED(palpate_add_tissue(scene, "a", &mesh, &options_of_tissue, &tissue), "options.fill_holes_m is");
+        options_of_tissue.fill_holes_m = 0;
     }
     REFUSED(palpate_add_tissue_file(scene, "a", "/nowhere/a.obj", 1, nullptr, &tissue), "/nowhere/a.obj");
     REFUSED(palpate_add_tissue_file(scene, "a", nullptr, 1, nullptr, &tissue), "file is NULL");
@@ -333,6 +340,12 @@ void scenes(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_export_tissue(scene, tissue, some, SIZE_MAX, &n_vertices, some_ids, some_sides, 1, &n_triangles, &revision), "positions has");
     REFUSED(palpate_export_tissue(scene, tissue, some, 1, &n_vertices, nullptr, some_sides, 1, &n_triangles, &revision), "triangle_ids is NULL");
     REFUSED(palpate_export_tissue(scene, tissue, some, 1, &n_vertices, some_ids, nullptr, 1, &n_triangles, &revision), "triangles is NULL");
+    palpate_mesh_report report;
+    REFUSED(palpate_tissue_report(scene, tissue, nullptr), "report is NULL");
+    REFUSED(palpate_link_report(scene, tool, 0, nullptr), "report is NULL");
+    FAILS(PALPATE_NOT_FOUND, palpate_tissue_report(scene, 77, &report), "tissue 77");
+    FAILS(PALPATE_NOT_FOUND, palpate_link_report(scene, 77, 0, &report), "link 0 of tool 77");
+    FAILS(PALPATE_NOT_FOUND, palpate_link_report(scene, tool, 1, &report), "link 1 of tool");
     FAILS(PALPATE_NOT_FOUND, palpate_export_tissue(scene, 77, some, 1, &n_vertices, some_ids, some_sides, 1, &n_triangles, &revision), "tissue 77");
     FAILS(PALPATE_TOO_SMALL, palpate_export_tissue(scene, tissue, some, 1, &n_vertices, some_ids, some_sides, 1, &n_triangles, &revision), "holds 1");
     MUST(n_vertices > 1 && n_triangles > 1 && some_sides[2] < n_vertices);
@@ -381,6 +394,8 @@ void scenes(palpate_server* server, const std::string& folder) {
     FAILS(PALPATE_NOT_FOUND, palpate_deform_some(scene, tissue, first, moved, 1), "misuse");
     FAILS(PALPATE_NOT_FOUND, palpate_cut_tissue(scene, tissue, &cut, &made), "misuse");
     FAILS(PALPATE_NOT_FOUND, palpate_distances(scene, tissue, points, metres, 1), "misuse");
+    FAILS(PALPATE_NOT_FOUND, palpate_tissue_report(scene, tissue, &report), "misuse");
+    FAILS(PALPATE_NOT_FOUND, palpate_link_report(scene, tool, 0, &report), "misuse");
     FAILS(PALPATE_NOT_FOUND, palpate_remove_tissue(scene, tissue), "misuse");
     FAILS(PALPATE_NOT_FOUND, palpate_remove_tool(scene, tool), "misuse");
     FAILS(PALPATE_NOT_FOUND, palpate_open_session(scene, &options, &session), "misuse");
@@ -398,8 +413,10 @@ void tissues(palpate_server* server) {
     auto options = sized<palpate_tissue_options>();
     std::uint32_t tissue = 0;
     const palpate_vec3 middle = {0.01, 0.01, 0.01};
+    palpate_mesh_report report{};
     auto distance = [&](const palpate_vec3& at) {
         double metres = 0;
+        DOES(palpate_tissue_report(scene, tissue, &report));
         DOES(palpate_distances(scene, tissue, &at, &metres, 1));
         DOES(palpate_remove_tissue(scene, tissue));
         return metres;
@@ -407,9 +424,15 @@ void tissues(palpate_server* server) {
     const palpate_mesh lumen = palpate::mesh(corners, inwards, 0.05);
     DOES(palpate_add_tissue(scene, "turned", &lumen, nullptr, &tissue));
     MUST(distance(middle) < -1e-3);
+    MUST(report.n_vertices == 4 && report.n_triangles == 4 && report.n_bodies == 1 && report.is_closed == 1);
+    MUST(report.reversed_triangles == 4 && report.sign_rule == PALPATE_SIGN_PSEUDONORMAL);
+    const double volume = 0.05 * 0.05 * 0.05 / 6;
+    MUST(std::fabs(report.volume_m3 / volume - 1) < 1e-6);
+    MUST(std::fabs(report.box_max_m.x - 0.05) < 1e-8 && report.box_min_m.x == 0);
     options.flags = PALPATE_AS_WOUND;
     DOES(palpate_add_tissue(scene, "lumen", &lumen, &options, &tissue));
     MUST(distance(middle) > 1e-3);
+    MUST(report.reversed_triangles == 0 && std::fabs(report.volume_m3 / volume + 1) < 1e-6);
 
     // A short struct ends before the length: no seam is joined.
     options.flags = 0;
@@ -426,9 +449,24 @@ void tissues(palpate_server* server) {
     Short few(options, offsetof(palpate_tissue_options, weld_m));
     DOES(palpate_add_tissue(scene, "apart", &seams, few.get(), &tissue));
     MUST(std::fabs(distance(moved)) < 1e-7);
+    MUST(report.is_closed == 0 && report.open_edges + 2 * report.welded_edges == 12 && report.welded_edges < 6);
     DOES(palpate_add_tissue(scene, "welded", &seams, &options, &tissue));
     const double welded = std::fabs(distance(moved));
     MUST(welded > 5e-6 && welded < 2e-5);
+    MUST(report.is_closed == 1 && report.welded_edges == 6 && report.open_edges == 0);
+
+    // Without its last triangle, a short struct ends before the option that fills the hole.
+    options.weld_m = 0;
+    options.fill_holes_m = 0.1;
+    const palpate_mesh open = palpate::mesh(corners, palpate::Span<const std::uint32_t>(outwards.data(), 9), 0.05);
+    Short fewer(options, offsetof(palpate_tissue_options, fill_holes_m));
+    DOES(palpate_add_tissue(scene, "open", &open, fewer.get(), &tissue));
+    distance(middle);
+    MUST(report.is_closed == 0 && report.open_edges == 3 && report.filled_holes == 0);
+    MUST(report.sign_rule == PALPATE_SIGN_WINDING_NUMBER);
+    DOES(palpate_add_tissue(scene, "filled", &open, &options, &tissue));
+    MUST(distance(middle) < -1e-3);
+    MUST(report.is_closed == 1 && report.filled_holes == 1 && report.added_triangles == 1 && report.n_triangles == 4);
 
     MUST(*palpate_last_warning() == 0);
     const palpate_mesh millimetres = palpate::mesh(corners, outwards, 50);
@@ -437,8 +475,11 @@ void tissues(palpate_server* server) {
     palpate_link link = palpate::link("large", millimetres);
     link.mesh.scale_to_m = 0.05;
     link.weld_m = 1e-4;
-    DOES(palpate_add_tool(scene, "usual", &link, 1, &tissue));
+    std::uint32_t tool = 0;
+    DOES(palpate_add_tool(scene, "usual", &link, 1, &tool));
     MUST(*palpate_last_warning() == 0);
+    DOES(palpate_link_report(scene, tool, 0, &report));
+    MUST(report.is_closed == 1 && std::fabs(report.volume_m3 / volume - 1) < 1e-6);
     DOES(palpate_delete_scene(scene));
     DOES(palpate_close_scene(&scene));
 }

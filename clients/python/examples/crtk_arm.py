@@ -5,8 +5,8 @@
 
 | topic | type | |
 |---|---|---|
-| `servo_cp` | `geometry_msgs/PoseStamped` | in: where the hand has the tool |
-| `measured_cp` | `geometry_msgs/PoseStamped` | out: where tissue lets the tool be (the proxy) |
+| `servo_cp` | `geometry_msgs/PoseStamped` | in: pose of the device, which the hand holds |
+| `measured_cp` | `geometry_msgs/PoseStamped` | out: pose of the proxy, which tissue holds back |
 | `body/measured_cf` | `geometry_msgs/WrenchStamped` | out: force and torque on the tool, in the tool's frame |
 
 In metres, newtons and newton metres, in the scene's frame, whose name is `--frame`. Needs no ROS: it speaks DDS as
@@ -150,18 +150,20 @@ class Arm:
 
 def serve(loop: palpate.HapticLoop, tool: palpate.Tool, arm: Arm) -> None:
     """Answers commands until the server ends the loop."""
-    refused = ""
+    is_reported = False
     for command in arm.commands():
         at, turn = command.pose.position, command.pose.orientation
         try:
             pose = palpate.Pose((at.x, at.y, at.z), (turn.x, turn.y, turn.z, turn.w))
-        except ValueError as error:
-            # Another program's fault, not a reason to leave the scene.
-            if str(error) != refused:
-                refused = str(error)
-                print(f"servo_cp: {refused}", file=sys.stderr, flush=True)
+            rendering = loop.tick({tool: pose}).renderings[0]
+        except (ValueError, palpate.InvalidArgument) as error:
+            # A bad command must not end the session. One line for any number of them.
+            if not is_reported:
+                print(f"servo_cp: {error}", file=sys.stderr, flush=True)
+            is_reported = True
             continue
-        arm.publish(command.header.stamp, loop.tick({tool: pose}).renderings[0])
+        is_reported = False
+        arm.publish(command.header.stamp, rendering)
 
 
 def run(given: argparse.Namespace) -> None:

@@ -7,9 +7,9 @@ In Slicer, module OpenIGTLinkIF: a connector of type Client to port 18944; a lin
 
 | message | name | |
 |---|---|---|
-| TRANSFORM | `Tool` | in: where the hand has the tool |
-| TRANSFORM | `Proxy` | out: where tissue lets the tool be, in answer to each `Tool` |
-| STRING | `Force` | out: force in newtons and torque in newton metres on the tool, six numbers |
+| TRANSFORM | `Tool` | in: pose of the device, which the hand holds |
+| TRANSFORM | `Proxy` | out: pose of the proxy, which tissue holds back, in answer to each `Tool` |
+| STRING | `Force` | out: force (N) and torque (N m) on the tool, six numbers in the axes of the transforms |
 | POLYDATA | `Tissue` | out: the tissue's surface, when the program connects and when the surface has changed |
 
 Lengths are millimetres and axes are right, anterior, superior (RAS), as Slicer has them. Slicer writes files of models
@@ -72,71 +72,68 @@ class Frames:
         return turned
 
 
-class Theatre(socketserver.ThreadingTCPServer):
-    """The scene and its tool, for all programs that connect."""
+class IgtlServer(socketserver.ThreadingTCPServer):
+    """The tool and the tissue's surface, for all programs that connect."""
 
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, given: argparse.Namespace, loop: palpate.HapticLoop, tool: palpate.Tool, tissue: palpate.Tissue):
-        super().__init__((given.host, given.port), Visitor)
+    def __init__(self, given: argparse.Namespace, loop: palpate.HapticLoop, tool: palpate.Tool) -> None:
+        super().__init__((given.host, given.port), IgtlConnection)
         self.frames = Frames(given.lps)
-        self.loop, self.tool, self.tissue = loop, tool, tissue
+        self.loop, self.tool = loop, tool
         # Several programs may move the tool: one tick after the other.
         self.turn = threading.Lock()
+        # The newest surface as a message, and its revision.
+        self.surface = (-1, b"")
 
-    def revision(self) -> int:
-        described = self.tissue.scene.describe().tissues
-        return next(each.geometry_revision for each in described if each.tissue_id == self.tissue.id)
-
-    def surface(self) -> tuple[int, bytes]:
-        """The tissue as it is now: its revision and a message."""
-        surface = self.tissue.export()
+    def take(self, surface: palpate.Surface) -> None:
+        """Packs a surface once, for all connections."""
         corners = np.insert(surface.triangles, 0, 3, axis=1).ravel()
-        message = PolyDataMessage(points=self.frames.from_points(surface.positions_m), polygons=corners)
-        message.device_name = "Tissue"
-        return surface.geometry_revision, message.pack()
+        points = self.frames.from_points(surface.positions_m)
+        message = PolyDataMessage(points=points, polygons=corners, device_name="Tissue")
+        self.surface = (surface.geometry_revision, message.pack())
 
 
-class Visitor(socketserver.StreamRequestHandler):
+class IgtlConnection(socketserver.StreamRequestHandler):
     """A program that is connected."""
 
-    server: Theatre
-    # Poses are small and late soon.
+    server: IgtlServer
+    # Pose messages are small: each is sent at once.
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
         print(f"{self.client_address[0]} is connected", flush=True)
         self._sending = threading.Lock()
         self._is_over = threading.Event()
-        watching = threading.Thread(target=self._watch, daemon=True)
-        watching.start()
+        self._is_reported = False
+        surfaces = threading.Thread(target=self._send_surfaces, daemon=True)
+        surfaces.start()
         try:
             with contextlib.suppress(OSError):
                 while (message := self._receive()) is not None:
                     self._answer(*message)
         except (ValueError, struct.error) as error:
-            print(f"what came is no OpenIGTLink: {error}", file=sys.stderr, flush=True)
+            print(f"invalid OpenIGTLink message: {error}", file=sys.stderr, flush=True)
         finally:
             self._is_over.set()
-            watching.join()
+            surfaces.join()
             print(f"{self.client_address[0]} is gone", flush=True)
 
     def _receive(self) -> tuple[dict[str, Any], bytes] | None:
-        """The next message. `None`: the connection has ended."""
+        """Returns the next message. `None`: the connection has ended."""
         header = self.rfile.read(MessageBase.IGTL_HEADER_SIZE)
         if len(header) < MessageBase.IGTL_HEADER_SIZE:
             return None
         fields: dict[str, Any] = MessageBase.parse_header(header)
         size = fields["body_size"]
         if size > _BODY_BYTES_MAX:
-            print(f"a message of {size} bytes, expected at most {_BODY_BYTES_MAX}", file=sys.stderr, flush=True)
-            return None
+            raise ValueError(f"the body has {size} bytes, expected at most {_BODY_BYTES_MAX}")
         body = self.rfile.read(size)
         return None if len(body) < size else (fields, body)
 
     def _answer(self, fields: dict[str, Any], body: bytes) -> None:
-        """Answers a transform of the tool; other messages are none of this program's."""
+        """Answers a transform of the tool. Other messages are ignored."""
         if fields["message_type"] != "TRANSFORM" or fields["device_name"] != "Tool":
             return
         message = TransformMessage()
@@ -144,26 +141,29 @@ class Visitor(socketserver.StreamRequestHandler):
         server = self.server
         try:
             pose = server.frames.to_pose(np.asarray(message.matrix, np.float64))
-        except ValueError as error:
-            print(f"Tool: {error}", file=sys.stderr, flush=True)
+            with server.turn:
+                rendering = server.loop.tick({server.tool: pose}).renderings[0]
+        except (ValueError, palpate.InvalidArgument) as error:
+            # A bad transform must not end the connection. One line for any number of them.
+            if not self._is_reported:
+                print(f"Tool: {error}", file=sys.stderr, flush=True)
+            self._is_reported = True
             return
-        with server.turn:
-            rendering = server.loop.tick({server.tool: pose}).renderings[0]
+        self._is_reported = False
         proxy = TransformMessage(server.frames.from_pose(rendering.proxy), device_name="Proxy")
         wrench = [*server.frames.from_vector(rendering.force_n), *server.frames.from_vector(rendering.torque_nm)]
         force = StringMessage(" ".join(f"{part:.6g}" for part in wrench), device_name="Force")
         self._send(proxy.pack() + force.pack())
 
-    def _watch(self) -> None:
+    def _send_surfaces(self) -> None:
         """Sends the tissue's surface, and again when it has changed."""
         sent = -1
-        # The program itself ends if Palpate is gone.
-        with contextlib.suppress(OSError, palpate.PalpateError):
-            while not self._is_over.is_set():
-                if self.server.revision() != sent:
-                    sent, message = self.server.surface()
+        with contextlib.suppress(OSError):
+            while not self._is_over.wait(0.05):
+                revision, message = self.server.surface
+                if revision != sent:
                     self._send(message)
-                self._is_over.wait(0.2)
+                    sent = revision
 
     def _send(self, message: bytes) -> None:
         with self._sending:
@@ -178,13 +178,16 @@ def run(given: argparse.Namespace) -> None:
         tissue = scene.add_tissue("tissue", given.tissue, scale_to_m=given.scale_to_m)
         tool = scene.add_tool("tool", given.tool, scale_to_m=given.scale_to_m)
         render = palpate.Render(tool, given.stiffness)
-        with scene.track([tool], render=[render]) as loop, Theatre(given, loop, tool, tissue) as theatre:
-            print(f"OpenIGTLink is served on port {theatre.server_address[1]}", flush=True)
-            threading.Thread(target=theatre.serve_forever, daemon=True).start()
-            # Until the server is gone or the scene deleted, which this raises.
+        with scene.track([tool], render=[render]) as loop, IgtlServer(given, loop, tool) as igtl:
+            igtl.take(tissue.export())
+            threading.Thread(target=igtl.serve_forever, daemon=True).start()
+            print(f"OpenIGTLink is served on port {igtl.server_address[1]}", flush=True)
+            # Until Palpate is gone or the tissue removed, which raises an error.
             while True:
-                scene.describe()
-                time.sleep(0.5)
+                [now] = [each for each in scene.describe().tissues if each.tissue_id == tissue.id]
+                if now.geometry_revision != igtl.surface[0]:
+                    igtl.take(tissue.export())
+                time.sleep(0.2)
 
 
 def main() -> None:

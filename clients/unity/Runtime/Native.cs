@@ -81,6 +81,18 @@ namespace Palpate
         internal static extern byte* palpate_last_warning();
 
         /// <summary>
+        ///  Reports on the mesh of a tissue as it was added; deformations and cuts do not change the report.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_tissue_report", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_tissue_report(palpate_scene* scene, uint tissue_id, palpate_mesh_report* report);
+
+        /// <summary>
+        ///  Reports on the mesh of a link, counted from 0 in its tool.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_link_report", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_link_report(palpate_scene* scene, uint tool_id, uint link, palpate_mesh_report* report);
+
+        /// <summary>
         ///  Opens the engine in this process: no server, no network. Its scenes end when it and everything opened from it are
         ///  closed. `header_version`: PALPATE_HEADER_VERSION; `PALPATE_INCOMPATIBLE` if it does not fit the library.
         /// </summary>
@@ -439,6 +451,10 @@ namespace Palpate
         ///  Joins open edges whose ends are at most this far apart, metres, up to 10,000. 0: only edges at equal positions.
         /// </summary>
         public double weld_m;
+        /// <summary>
+        ///  Fills each hole in a box with a diagonal of at most this length, metres, up to 10,000. 0: none.
+        /// </summary>
+        public double fill_holes_m;
     }
 
     /// <summary>
@@ -464,8 +480,7 @@ namespace Palpate
         /// </summary>
         public palpate_pose* rest_pose;
         /// <summary>
-        ///  Fills each hole in a box with a diagonal of at most this length, metres, so that a tool that is meant to be
-        ///  closed is closed. 0: none.
+        ///  Fills holes as in `palpate_tissue_options`, so that a tool that is meant to be closed is closed.
         /// </summary>
         public double fill_holes_m;
         /// <summary>
@@ -888,6 +903,94 @@ namespace Palpate
     }
 
     /// <summary>
+    ///  Counts and measures of a mesh as it was loaded.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_mesh_report
+    {
+        /// <summary>
+        ///  Vertices, those without a triangle included.
+        /// </summary>
+        public uint n_vertices;
+        /// <summary>
+        ///  Triangles, those of zero area and those that fill holes included.
+        /// </summary>
+        public uint n_triangles;
+        /// <summary>
+        ///  Connected bodies: triangles joined by edges.
+        /// </summary>
+        public uint n_bodies;
+        /// <summary>
+        ///  Not 0: every edge has two triangles, and they agree in winding.
+        /// </summary>
+        public uint is_closed;
+        /// <summary>
+        ///  Edges with one triangle, without joined edges.
+        /// </summary>
+        public uint open_edges;
+        /// <summary>
+        ///  Open edges that were joined to one edge in pairs, because their ends are at equal positions or within `weld_m`.
+        /// </summary>
+        public uint welded_edges;
+        /// <summary>
+        ///  Edges with three triangles or more.
+        /// </summary>
+        public uint non_manifold_edges;
+        /// <summary>
+        ///  Edges whose two triangles disagree in winding.
+        /// </summary>
+        public uint inconsistent_edges;
+        /// <summary>
+        ///  Triangles of zero area, which are kept.
+        /// </summary>
+        public uint degenerate_triangles;
+        /// <summary>
+        ///  Triangles with the vertices of an earlier one, which are kept.
+        /// </summary>
+        public uint duplicate_triangles;
+        /// <summary>
+        ///  Vertices that no triangle uses.
+        /// </summary>
+        public uint unreferenced_vertices;
+        /// <summary>
+        ///  Triangles that were turned so that neighbours agree and closed bodies face outwards.
+        /// </summary>
+        public uint reversed_triangles;
+        /// <summary>
+        ///  Holes that were filled because of `fill_holes_m`.
+        /// </summary>
+        public uint filled_holes;
+        /// <summary>
+        ///  Triangles that fill them: the last ones of the mesh.
+        /// </summary>
+        public uint added_triangles;
+        /// <summary>
+        ///  Rule that decides the sign of a distance.
+        /// </summary>
+        public palpate_sign_rule sign_rule;
+        /// <summary>
+        ///  Signed volume, cubic metres: negative for the wall of a lumen. Meaningful if the mesh is closed.
+        /// </summary>
+        public double volume_m3;
+        /// <summary>
+        ///  Area, square metres.
+        /// </summary>
+        public double area_m2;
+        /// <summary>
+        ///  Mean length of an edge, metres.
+        /// </summary>
+        public double mean_edge_m;
+        /// <summary>
+        ///  Least corner of the box of all used vertices, metres.
+        /// </summary>
+        public palpate_vec3 box_min_m;
+        /// <summary>
+        ///  Greatest corner of that box, metres.
+        /// </summary>
+        public palpate_vec3 box_max_m;
+    }
+
+    /// <summary>
     ///  A server of scenes, in this process or remote. Calls may come from any thread.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
@@ -996,6 +1099,25 @@ namespace Palpate
         ///  The tick's time ended before the proxy arrived.
         /// </summary>
         PALPATE_LATE = 5,
+    }
+
+    /// <summary>
+    ///  Rule that decides the sign of a distance to a mesh.
+    /// </summary>
+    internal enum palpate_sign_rule : uint
+    {
+        /// <summary>
+        ///  A rule that only a newer server knows.
+        /// </summary>
+        PALPATE_SIGN_UNKNOWN = 0,
+        /// <summary>
+        ///  Angle-weighted normal of the closest feature: the mesh is closed and has one body.
+        /// </summary>
+        PALPATE_SIGN_PSEUDONORMAL = 1,
+        /// <summary>
+        ///  Generalised winding number: the mesh is open or has several bodies, and signs have a certainty.
+        /// </summary>
+        PALPATE_SIGN_WINDING_NUMBER = 2,
     }
 
 

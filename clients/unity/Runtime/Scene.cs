@@ -207,6 +207,22 @@ namespace Palpate
             };
         }
 
+        /// <summary>Reports on the mesh of a tissue as it was added.</summary>
+        public MeshReport TissueReport(uint tissue)
+        {
+            palpate_mesh_report report;
+            PalpateException.Check(Native.palpate_tissue_report(scene, tissue, &report));
+            return MeshReport.Of(report);
+        }
+
+        /// <summary>Reports on the mesh of a link, counted from 0 in its tool.</summary>
+        public MeshReport LinkReport(uint tool, uint link)
+        {
+            palpate_mesh_report report;
+            PalpateException.Check(Native.palpate_link_report(scene, tool, link, &report));
+            return MeshReport.Of(report);
+        }
+
         /// <summary>Returns a tissue's surface as it is stored, to which barycentric weights belong.</summary>
         public Surface ExportTissue(uint tissue)
         {

@@ -305,6 +305,8 @@ namespace Palpate
         public bool ForbiddenRegion;
         /// <summary>Open edges whose ends are at most this far apart are joined, metres.</summary>
         public double WeldM;
+        /// <summary>Holes in a box with no greater diagonal are filled, metres.</summary>
+        public double FillHolesM;
 
         internal unsafe palpate_tissue_options Sent()
         {
@@ -313,6 +315,58 @@ namespace Palpate
                 size = (uint)sizeof(palpate_tissue_options),
                 flags = (AsWound ? Native.PALPATE_AS_WOUND : 0) | (ForbiddenRegion ? Native.PALPATE_FORBIDDEN_REGION : 0),
                 weld_m = WeldM,
+                fill_holes_m = FillHolesM,
+            };
+        }
+    }
+
+    /// <summary>Counts and measures of a mesh as it was loaded.</summary>
+    public struct MeshReport
+    {
+        /// <summary>Vertices, those without a triangle included, and triangles.</summary>
+        public uint Vertices, Triangles;
+        /// <summary>Connected bodies: triangles joined by edges.</summary>
+        public uint Bodies;
+        /// <summary>Every edge has two triangles, and they agree in winding.</summary>
+        public bool IsClosed;
+        /// <summary>Edges with one triangle, pairs of such edges that were joined, edges with three or more.</summary>
+        public uint OpenEdges, WeldedEdges, NonManifoldEdges;
+        /// <summary>Edges whose two triangles disagree in winding.</summary>
+        public uint InconsistentEdges;
+        /// <summary>Triangles of zero area, and those with the vertices of an earlier one. They are kept.</summary>
+        public uint DegenerateTriangles, DuplicateTriangles;
+        /// <summary>Vertices that no triangle uses.</summary>
+        public uint UnreferencedVertices;
+        /// <summary>Triangles that were turned so that neighbours agree and closed bodies face outwards.</summary>
+        public uint ReversedTriangles;
+        /// <summary>Holes that were filled, and the triangles that fill them: the last ones of the mesh.</summary>
+        public uint FilledHoles, AddedTriangles;
+        /// <summary>Signed volume, cubic metres: negative for the wall of a lumen. Meaningful if closed.</summary>
+        public double VolumeM3;
+        /// <summary>Area, square metres, and mean length of an edge, metres.</summary>
+        public double AreaM2, MeanEdgeM;
+
+        internal static MeshReport Of(palpate_mesh_report report)
+        {
+            return new MeshReport
+            {
+                Vertices = report.n_vertices,
+                Triangles = report.n_triangles,
+                Bodies = report.n_bodies,
+                IsClosed = report.is_closed != 0,
+                OpenEdges = report.open_edges,
+                WeldedEdges = report.welded_edges,
+                NonManifoldEdges = report.non_manifold_edges,
+                InconsistentEdges = report.inconsistent_edges,
+                DegenerateTriangles = report.degenerate_triangles,
+                DuplicateTriangles = report.duplicate_triangles,
+                UnreferencedVertices = report.unreferenced_vertices,
+                ReversedTriangles = report.reversed_triangles,
+                FilledHoles = report.filled_holes,
+                AddedTriangles = report.added_triangles,
+                VolumeM3 = report.volume_m3,
+                AreaM2 = report.area_m2,
+                MeanEdgeM = report.mean_edge_m,
             };
         }
     }

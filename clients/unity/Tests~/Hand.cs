@@ -132,6 +132,10 @@ public static class Hand
             Vec3[] within = { new Vec3(0, 0, -0.005 * z) };
             uint lumen = scene.AddTissue("lumen", Mirrored(Slab, z), Turned(SlabSides, -z), 0.01, new TissueOptions { AsWound = true });
             Replay.Expect(scene.Distances(within, lumen)[0] > 1e-3 && Scene.LastWarning == "", "a lumen is empty");
+            MeshReport walls = scene.TissueReport(lumen), grip = scene.LinkReport(tool, 1);
+            Replay.Expect(walls.IsClosed && walls.VolumeM3 < 0 && walls.OpenEdges == 0, "a lumen's volume is negative");
+            Replay.Expect(grip.IsClosed && grip.VolumeM3 > 0 && grip.Bodies == 1, "a jaw is closed");
+            Throws(Code.NotFound, () => scene.LinkReport(tool, 2));
             scene.RemoveTissue(lumen);
             scene.RemoveTissue(scene.AddTissue("large", Mirrored(Slab, z), Turned(SlabSides, z), 50));
             Replay.Expect(Scene.LastWarning.Contains("millimetres"), "a warning: " + Scene.LastWarning);

@@ -5,12 +5,17 @@ import { setOptions } from "./options";
 
 /** Times that can be shown, seconds, the longest first. All samples of the longest are kept. */
 const SPANS_S = [10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05];
-/** Ticks farther apart than this are not joined by a line, seconds. */
+/** Maximum samples that are kept. */
+const SAMPLES_MAX = 16_384;
+/** Samples farther apart than this are not joined by a line, seconds. */
 const GAP_S = 0.05;
-const [LEFT, TOP, BOTTOM] = [24, 6, 15];
+/** Way of the wheel that changes the shown time by one step, pixels. */
+const WHEEL_STEP = 60;
+const [LEFT, TOP, BOTTOM] = [30, 6, 15];
 
+/** A tick. */
 export interface Sample {
-  /** Time of the answer, by the clock of the page. */
+  /** Time of the answer, by the server's clock. */
   seconds: number;
   newtons: number;
   /** Metres that the device has gone against the force since the tool was free. */
@@ -28,81 +33,70 @@ export interface CurveControls {
   hold: HTMLButtonElement;
   /** Draws over depth. */
   overDepth: HTMLInputElement;
-  /** Says what the pointer points at, or how many ticks were late. */
+  /** Describes the tick that is read, or counts late ticks. */
   reading: HTMLElement;
 }
 
 export class Curve {
-  /** Oldest first; those before `first` are older than the kept time. */
+  /** Oldest first. */
   private samples: Sample[] = [];
-  private first = 0;
+  /** Loop and tool that the samples belong to. */
+  private source = "";
   /** Samples on display while the curve is held; null: the newest are shown. */
   private held: Sample[] | null = null;
-  private span = SPANS_S[0]!;
+  /** Time of the newest frame. */
   private now = 0;
-  /** Time at which the curve was held, and that at its right edge meanwhile. */
+  /** Time at which the curve was held. */
   private heldAt = 0;
+  /** Time at the right edge while the curve is held. */
   private end = 0;
-  private isOverDepth = false;
   /** Position of the pointer in the canvas, pixels. */
   private pointer: [number, number] | null = null;
-
-  private readonly canvas: HTMLCanvasElement;
+  /** The tick that the arrow keys read. */
+  private read: Sample | null = null;
+  private wheel = 0;
+  private isDue = false;
 
   constructor(private readonly controls: CurveControls) {
     const { canvas, span, hold, overDepth } = controls;
-    this.canvas = canvas;
     setOptions(span, SPANS_S.map((s) => ({ value: String(s), text: duration(s) })));
-    span.addEventListener("change", () => this.zoom(Number(span.value)));
+    span.addEventListener("change", () => this.zoom(Number(span.value), this.span));
     hold.addEventListener("click", () => this.hold(this.held === null));
-    overDepth.addEventListener("change", () => {
-      this.isOverDepth = overDepth.checked;
-      this.draw();
-    });
+    overDepth.addEventListener("change", () => this.draw());
     canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.point([offsetX, offsetY]));
     canvas.addEventListener("pointerleave", () => this.point(null));
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      const to = SPANS_S.indexOf(this.span) + (event.deltaY < 0 ? 1 : -1);
-      this.zoom(SPANS_S[to] ?? this.span, event.offsetX);
-    });
+    canvas.addEventListener("blur", () => this.point(null));
+    canvas.addEventListener("wheel", (event) => this.turn(event));
+    canvas.addEventListener("keydown", (event) => this.step(event));
   }
 
-  /** Adds samples, oldest first, received at `now`. After a new connection some of them are there already. */
-  add(samples: Sample[], now: number): void {
+  /** Adds samples of a loop and tool, oldest first, received with a frame of time `now`. Samples that the curve has
+   * already are skipped. */
+  add(source: string, samples: Sample[], now: number): void {
+    // Another tool, or a server that has started again.
+    if (source !== this.source || now < this.now) this.clear();
+    [this.source, this.now] = [source, now];
     const last = this.samples.at(-1)?.seconds ?? -Infinity;
     this.samples.push(...samples.filter((sample) => sample.seconds > last));
-    this.now = now;
-    while (this.first < this.samples.length && this.samples[this.first]!.seconds < now - SPANS_S[0]!) this.first++;
-    if (2 * this.first > this.samples.length) {
-      this.samples = this.samples.slice(this.first);
-      this.first = 0;
-    }
+    const old = Math.max(first(this.samples, now - SPANS_S[0]!), this.samples.length - SAMPLES_MAX);
+    // Seldom, because it moves all others.
+    if (old > 1000 || old === this.samples.length) this.samples.splice(0, old);
   }
 
   clear(): void {
-    [this.samples, this.first] = [[], 0];
+    this.samples = [];
     this.hold(false);
   }
 
-  /** Greatest force of the samples on display, newtons. */
-  peak(): number {
-    return this.shown().reduce((peak, sample) => Math.max(peak, sample.newtons), 0);
-  }
-
-  /** Samples on display, oldest first. */
+  /** Returns the samples on display, oldest first. */
   shown(): Sample[] {
     const all = this.held ?? this.samples;
-    const end = this.rightEdge();
-    let from = this.held === null ? this.first : 0;
-    while (from < all.length && all[from]!.seconds < end - this.span) from++;
-    let to = all.length;
-    while (to > from && all[to - 1]!.seconds > end) to--;
-    return all.slice(from, to);
+    const end = this.held === null ? this.now : this.end;
+    return all.slice(first(all, end - this.span), first(all, end + 1e-9));
   }
 
   draw(): void {
-    const { canvas } = this;
+    const { canvas, overDepth, reading } = this.controls;
     const scale = window.devicePixelRatio;
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
     if (canvas.width !== Math.round(width * scale)) canvas.width = Math.round(width * scale);
@@ -116,9 +110,9 @@ export class Curve {
     const peak = samples.reduce((greatest, sample) => Math.max(greatest, sample.newtons), 0);
     const deepest = samples.reduce((greatest, sample) => Math.max(greatest, sample.pressed), 0);
     const [top, right] = [niceAbove(Math.max(1, peak)), niceAbove(Math.max(1e-3, deepest))];
-    const end = this.rightEdge();
+    const start = (this.held === null ? this.now : this.end) - this.span;
     const share = (sample: Sample) =>
-      this.isOverDepth ? Math.max(0, sample.pressed) / right : (sample.seconds - end + this.span) / this.span;
+      overDepth.checked ? Math.max(0, sample.pressed) / right : (sample.seconds - start) / this.span;
     const x = (sample: Sample) => LEFT + share(sample) * (width - LEFT);
     const bottom = height - BOTTOM;
     const y = (newtons: number) => bottom - (newtons / top) * (bottom - TOP);
@@ -134,16 +128,19 @@ export class Curve {
       context.moveTo(LEFT, Math.round(y(newtons)) + 0.5);
       context.lineTo(width, Math.round(y(newtons)) + 0.5);
       context.stroke();
-      context.fillText(String(newtons), LEFT - 6, y(newtons));
+      context.fillText(newtons === top ? `${top} N` : String(newtons), LEFT - 5, y(newtons));
     }
     context.textBaseline = "alphabetic";
-    const ends = this.isOverDepth ? ["0", `${+(1000 * right).toPrecision(3)} mm pressed in, N`] : this.timeEnds();
+    const ends = overDepth.checked ? ["0", `${+(1000 * right).toPrecision(3)} mm pressed in`] : this.timeEnds();
     context.fillText(ends[1]!, width, height - 2);
     context.textAlign = "left";
     context.fillText(ends[0]!, LEFT, height - 2);
 
-    const late = this.isOverDepth ? [] : samples.filter((sample) => sample.isLate);
-    this.drawLate(context, late.map(x), bottom, colour("--bad"));
+    // Late ticks are marked along the axis of time.
+    context.fillStyle = colour("--bad");
+    for (const sample of overDepth.checked ? [] : samples) {
+      if (sample.isLate) context.fillRect(x(sample) - 0.5, bottom - 4, 1, 4);
+    }
     context.beginPath();
     let before: Sample | undefined;
     for (const sample of samples) {
@@ -152,84 +149,130 @@ export class Curve {
       before = sample;
     }
     context.strokeStyle = colour("--force");
-    context.lineWidth = this.isOverDepth ? 1 : 1.5;
+    context.lineWidth = overDepth.checked ? 1 : 1.5;
     context.lineJoin = "round";
     context.stroke();
-    const pointed = this.nearest(samples, x, (sample) => y(sample.newtons));
-    this.controls.reading.textContent = pointed === null ? told(samples) : this.reading(pointed);
-    if (pointed === null) return;
+
+    const read = this.read ?? this.pointed(samples, x, (sample) => y(sample.newtons));
+    reading.textContent = read === null ? lateSummary(samples) : this.describe(read);
+    const label = read === null ? `at most ${peak.toFixed(1)} newtons` : this.describe(read);
+    canvas.setAttribute("aria-label", `Force: ${label}. Left and right read its ticks.`);
+    if (read === null) return;
     context.beginPath();
-    context.arc(x(pointed), y(pointed.newtons), 3.5, 0, 2 * Math.PI);
+    context.arc(x(read), y(read.newtons), 3.5, 0, 2 * Math.PI);
     context.fillStyle = colour("--ink");
     context.fill();
   }
 
-  /** Marks late ticks along the axis. */
-  private drawLate(context: CanvasRenderingContext2D, late: number[], bottom: number, colour: string): void {
-    context.fillStyle = colour;
-    for (const x of late) context.fillRect(x - 0.5, bottom - 4, 1, 4);
+  private get span(): number {
+    return Number(this.controls.span.value);
   }
 
   private timeEnds(): [string, string] {
-    if (this.held === null) return [`${duration(this.span)} ago`, "now, N"];
-    const before = this.heldAt - this.end;
-    return [`${duration(before + this.span)} before`, before < 1e-6 ? "held, N" : `${duration(before)} before, N`];
+    if (this.held === null) return [`${duration(this.span)} ago`, "now"];
+    const toHold = this.heldAt - this.end;
+    return [`${duration(toHold + this.span)} before hold`, toHold < 1e-6 ? "hold" : `${duration(toHold)} before hold`];
   }
 
-  private reading({ seconds, newtons, pressed, latencyUs, isLate }: Sample): string {
-    const [since, word] = this.held === null ? [this.now, "ago"] : [this.heldAt, "before"];
-    const before = `${duration(since - seconds)} ${word}`;
+  private describe({ seconds, newtons, pressed, latencyUs, isLate }: Sample): string {
+    const when = this.held === null ? `${duration(this.now - seconds)} ago` : `${duration(this.heldAt - seconds)} before hold`;
     const late = isLate ? ` · late, ${(latencyUs / 1000).toFixed(1)} ms` : "";
-    return `${before} · ${newtons.toFixed(2)} N · ${(1000 * pressed).toFixed(1)} mm${late}`;
+    return `${when} · ${newtons.toFixed(2)} N · ${(1000 * pressed).toFixed(1)} mm${late}`;
   }
 
-  private nearest(samples: Sample[], x: (sample: Sample) => number, y: (sample: Sample) => number): Sample | null {
+  /** Returns the sample nearest to the pointer. */
+  private pointed(samples: Sample[], x: (sample: Sample) => number, y: (sample: Sample) => number): Sample | null {
     if (this.pointer === null) return null;
     const [atX, atY] = this.pointer;
+    const isOverDepth = this.controls.overDepth.checked;
     let [nearest, least] = [null as Sample | null, Infinity];
     for (const sample of samples) {
-      const away = this.isOverDepth ? Math.hypot(x(sample) - atX, y(sample) - atY) : Math.abs(x(sample) - atX);
+      const away = isOverDepth ? Math.hypot(x(sample) - atX, y(sample) - atY) : Math.abs(x(sample) - atX);
       if (away < least) [nearest, least] = [sample, away];
     }
     return nearest;
   }
 
-  /** Keeps what is shown, to be looked at, while ticks go on. */
+  /** Keeps what is shown, to be looked at, or shows the newest samples again. Samples are added all the same. */
   private hold(isHeld: boolean): void {
-    this.held = isHeld ? this.samples.slice(this.first) : null;
+    this.held = isHeld ? [...this.samples] : null;
     this.heldAt = this.end = this.now;
+    this.read = null;
     this.controls.hold.setAttribute("aria-pressed", String(isHeld));
-    this.draw();
+    this.drawSoon();
   }
 
-  /** Shows so many seconds; while the curve is held, the time at `x` stays where it is. */
-  private zoom(span: number, x = this.canvas.clientWidth): void {
-    this.controls.span.value = String(span);
-    if (this.held !== null && !this.isOverDepth) {
-      const rest = 1 - (x - LEFT) / (this.canvas.clientWidth - LEFT);
-      this.end = Math.min(this.heldAt, this.end + (span - this.span) * rest);
+  private turn(event: WheelEvent): void {
+    if (event.deltaY === 0 || event.ctrlKey) return;
+    const step = event.deltaY < 0 ? 1 : -1;
+    const before = this.span;
+    const to = SPANS_S[SPANS_S.indexOf(before) + step];
+    // At either end the wheel scrolls the page.
+    if (to === undefined) return;
+    event.preventDefault();
+    this.wheel = Math.sign(this.wheel) === Math.sign(event.deltaY) ? this.wheel + event.deltaY : event.deltaY;
+    if (Math.abs(this.wheel) < WHEEL_STEP) return;
+    this.wheel = 0;
+    this.controls.span.value = String(to);
+    this.zoom(to, before, event.offsetX);
+  }
+
+  /** Shows `span` instead of `before` seconds. While the curve is held, the time at `x` stays where it is. */
+  private zoom(span: number, before: number, x = this.controls.canvas.clientWidth): void {
+    if (this.held !== null && !this.controls.overDepth.checked) {
+      const rest = 1 - (x - LEFT) / (this.controls.canvas.clientWidth - LEFT);
+      const oldest = this.heldAt - SPANS_S[0]!;
+      this.end = Math.min(this.heldAt, Math.max(oldest + span, this.end + (span - before) * rest));
     }
-    this.span = span;
-    this.draw();
+    this.drawSoon();
   }
 
   private point(pointer: [number, number] | null): void {
-    this.pointer = pointer;
-    this.draw();
+    [this.pointer, this.read] = [pointer, null];
+    this.drawSoon();
   }
 
-  private rightEdge(): number {
-    return this.held === null ? this.now : this.end;
+  /** Reads the next tick for an arrow key, and holds the curve for that. */
+  private step(event: KeyboardEvent): void {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    if (this.held === null) this.hold(true);
+    const samples = this.shown();
+    const at = this.read === null ? samples.length : samples.indexOf(this.read) + by;
+    this.read = samples[Math.min(samples.length - 1, Math.max(0, at))] ?? null;
+    this.drawSoon();
+  }
+
+  /** Draws with the browser's next frame, once for any number of calls. */
+  private drawSoon(): void {
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => {
+      this.isDue = false;
+      this.draw();
+    });
   }
 }
 
-function told(samples: Sample[]): string {
+/** Returns the index of the first sample that is not before `seconds`. */
+function first(samples: Sample[], seconds: number): number {
+  let [from, to] = [0, samples.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (samples[middle]!.seconds < seconds) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function lateSummary(samples: Sample[]): string {
   const late = samples.filter((sample) => sample.isLate).length;
-  return samples.length === 0 ? "no force is rendered" : `${late.toLocaleString("en")} of ${samples.length.toLocaleString("en")} ticks late`;
+  return samples.length === 0 ? "no rendered ticks" : `${late.toLocaleString("en")} of ${samples.length.toLocaleString("en")} ticks late`;
 }
 
 function duration(seconds: number): string {
-  return seconds < 1 ? `${Math.round(1000 * seconds)} ms` : `${+seconds.toPrecision(3)} s`;
+  return seconds < 0.9995 ? `${Math.round(1000 * seconds)} ms` : `${+seconds.toPrecision(3)} s`;
 }
 
 /** Rounds up to 1, 2 or 5 times a power of ten. */

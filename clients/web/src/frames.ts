@@ -52,7 +52,7 @@ export interface ToolPose {
   isLimited: boolean;
   signedDistance: number;
   isLowerBound: boolean;
-  felt: FeltTicks;
+  feltTicks: FeltTicks;
 }
 
 /** Ticks of a rendered tool since the frame before, oldest first, as parallel arrays. */
@@ -262,7 +262,7 @@ function readToolPose(fields: Reader): ToolPose {
     isLimited: false,
     signedDistance: 0,
     isLowerBound: false,
-    felt: noTicks(),
+    feltTicks: noTicks(),
   };
   for (let field = fields.next(); field !== 0; field = fields.next()) {
     if (field === 1) pose.tool = fields.uint();
@@ -275,13 +275,13 @@ function readToolPose(fields: Reader): ToolPose {
     else if (field === 9) pose.isLimited = fields.bool();
     else if (field === 10) pose.signedDistance = fields.double();
     else if (field === 11) pose.isLowerBound = fields.bool();
-    else if (field === 12) pose.felt = fields.message(readFeltTicks);
+    else if (field === 12) pose.feltTicks = fields.message(readFeltTicks);
     else fields.skip();
   }
   return pose;
 }
 
-function noTicks(): FeltTicks {
+export function noTicks(): FeltTicks {
   return { agesUs: [], forces: NO_FLOATS, pressed: NO_FLOATS, states: [], latenciesUs: [] };
 }
 

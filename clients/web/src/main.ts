@@ -51,7 +51,7 @@ class View {
         this.isInvited = false;
         this.hand.move(tool, position);
       },
-      onLook: () => this.showLook(),
+      onChange: () => this.showSoon(),
     });
     this.panel = new Panel(() => this.show());
     this.picks = new Picks(this.stage, () => this.model, () => this.panel.chosen(this.model));
@@ -122,12 +122,17 @@ class View {
     }
     if (this.model.scene !== model.scene) this.panel.clear();
     this.stage.clear();
+    if (this.model.scene === model.scene) this.picks.follow(model);
     this.model = model;
   }
 
   /** Draws the newest frame with the browser's next one: further frames until then are received but not drawn. */
   private frame(): void {
     this.setState("live", "Live");
+    this.showSoon();
+  }
+
+  private showSoon(): void {
     if (this.isDue) return;
     this.isDue = true;
     requestAnimationFrame(() => {
@@ -140,9 +145,9 @@ class View {
     const { model } = this;
     const now = seconds();
     const { colour, depthMax, hasWires } = this;
-    this.stage.show(model, this.panel.chosen(model), { colour, depthMax, hasWires }, now);
-    this.panel.show(model, now);
+    this.stage.update(model, this.panel.chosen(model), { colour, depthMax, hasWires }, now);
     this.picks.show();
+    if (this.panel.show(model, now)) this.picks.describe();
     this.showLegend();
     this.showLook();
     const isEmpty = model.scene === "" || model.tissues.size === 0;

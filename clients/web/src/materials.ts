@@ -18,7 +18,7 @@ export type TissueColour = "plain" | "depth" | "age" | "normals";
 /** Seconds after which a moved vertex has the colour of one that never moved. */
 export const AGE_MAX_S = 4;
 
-/** What a pixel shows. */
+/** Values of the stencil: what a pixel shows. */
 const [TISSUE, INSTRUMENT] = [0, 1];
 
 export class TissueMaterial extends MeshStandardMaterial {
@@ -38,7 +38,8 @@ export class TissueMaterial extends MeshStandardMaterial {
       polygonOffset: true,
       polygonOffsetFactor: 1,
       polygonOffsetUnits: 1,
-      ...marking(TISSUE),
+      // The instrument is seen through a forbidden region.
+      ...(isForbidden ? {} : marking(TISSUE)),
     });
     if (isForbidden) [this.transparent, this.opacity, this.depthWrite] = [true, 0.35, false];
   }
@@ -85,7 +86,7 @@ export class TissueMaterial extends MeshStandardMaterial {
       )
       .replace(
         "#include <opaque_fragment>",
-        `// As the outside faces, on either side.
+        `// The outward normal, on both sides.
         if (uMode == 3) outgoingLight = 0.5 + 0.5 * (gl_FrontFacing ? normal : -normal);
         #include <opaque_fragment>`,
       );

@@ -34,21 +34,20 @@ export class Model {
   sessions: Session[] = [];
   isQuarantined = false;
   frames = 0;
-  /** Time of the newest frame, by the clock that the page gives to `take`. */
-  seconds = 0;
-
-  /** Difference of that clock and the server's, as the first frame told it. */
-  private sinceServer: number | null = null;
+  /** Time of the newest frame, by the server's clock. */
+  serverSeconds = 0;
 
   /** Applies a message; returns true if it completes a frame. */
   take(message: Message, seconds: number): boolean {
     for (const change of message.tissues) {
       let tissue = this.tissues.get(change.id);
-      if (tissue === undefined) {
+      if (tissue === undefined || change.surface.isNew) {
+        // A scene that was made again has other tissues of the same ids.
+        tissue?.surface.dispose();
         const surface = new Surface(false);
         const { id, name, isForbidden } = change;
         const revisions = { geometryRevision: 0, topologyRevision: 0 };
-        tissue = { id, name, isForbidden, isShown: true, ...revisions, surface };
+        tissue = { id, name, isForbidden, isShown: tissue?.isShown ?? true, ...revisions, surface };
         this.tissues.set(id, tissue);
       }
       tissue.geometryRevision = change.geometryRevision;
@@ -74,8 +73,7 @@ export class Model {
     this.sessions = message.sessions;
     this.isQuarantined = message.isQuarantined;
     this.frames = message.frame;
-    this.sinceServer ??= seconds - message.serverSeconds;
-    this.seconds = message.serverSeconds + this.sinceServer;
+    this.serverSeconds = message.serverSeconds;
     return true;
   }
 

@@ -1,7 +1,7 @@
 // The figures next to the picture.
 
 import { Curve, type Sample } from "./curve";
-import type { Session, ToolPose } from "./frames";
+import { noTicks, type Session, type ToolPose } from "./frames";
 import type { Model, Tissue } from "./model";
 import { setOptions } from "./options";
 
@@ -20,7 +20,7 @@ const STATES: Record<number, [string, string]> = {
   5: ["late", "bad"],
 };
 
-/** State of a tick that did not arrive before its deadline. */
+/** State of rendering in a tick whose deadline passed before the proxy arrived. */
 const LATE = 5;
 
 /** Minimum time over which rates are counted, seconds. */
@@ -38,6 +38,8 @@ export class Panel {
   private counted = { stream: 0, seconds: 0, answered: 0 };
   private rate = "–";
   private drawn = -1;
+  /** Loop and tool that the curve shows. */
+  private source = "";
   /** Stream that the user chose. */
   private asked: number | null = null;
   private tissues: Model["tissues"] = new Map();
@@ -52,7 +54,6 @@ export class Panel {
     element("latency").append(...bars);
     this.sessions.addEventListener("change", () => {
       this.asked = Number(this.sessions.value);
-      this.curve.clear();
       this.onChoice();
     });
   }
@@ -73,19 +74,22 @@ export class Panel {
   /** Adds the ticks of the newest frame to the curve. Frames need not be shown for that. */
   take(model: Model): void {
     const [session, tool] = [this.chosen(model), this.chosenTool(model)];
-    if (session === undefined || tool === undefined) return;
-    const { agesUs, forces, pressed, states, latenciesUs } = tool.felt;
+    const { agesUs, forces, pressed, states, latenciesUs } = tool?.feltTicks ?? noTicks();
     const samples = agesUs.map((ageUs, at) => ({
-      seconds: model.seconds - 1e-6 * ageUs,
+      seconds: model.serverSeconds - 1e-6 * ageUs,
       newtons: forces[at]!,
       pressed: pressed[at]!,
       latencyUs: latenciesUs[at]!,
-      isLate: states[at] === LATE || latenciesUs[at]! > session.figures.objectiveUs,
+      isLate: states[at] === LATE || latenciesUs[at]! > session!.figures.objectiveUs,
     }));
-    this.curve.add(samples, model.seconds);
+    // Without a loop its curve moves on until it is empty.
+    const source = tool === undefined ? this.source : `${model.scene} ${session!.stream} ${tool.tool}`;
+    this.source = source;
+    this.curve.add(source, samples, model.serverSeconds);
   }
 
-  show(model: Model, seconds: number): void {
+  /** Shows the newest frame; returns false if only little of it, as most figures change ten times a second at most. */
+  show(model: Model, seconds: number): boolean {
     this.tissues = model.tissues;
     this.showSessions(model);
     const session = this.chosen(model);
@@ -94,15 +98,15 @@ export class Panel {
     // Text is updated ten times a second: figures that change sixty times a second are illegible. A new state is shown
     // at once with its force, as in the picture.
     const isNew = this.showState(session, tool);
-    if (Math.floor(seconds * 10) === this.drawn && !isNew) return;
+    if (Math.floor(seconds * 10) === this.drawn && !isNew) return false;
     this.drawn = Math.floor(seconds * 10);
     element("force").textContent = force.toFixed(2);
     this.showContact(session, tool);
     this.showTimes(session, seconds);
     this.showTissues(model);
     this.curve.draw();
-    element("curve").setAttribute("aria-label", `Force, at most ${this.curve.peak().toFixed(1)} newtons`);
     element("frames").textContent = `frame ${model.frames.toLocaleString("en")}`;
+    return true;
   }
 
   /** Ticks that the curve shows, oldest first. */
@@ -115,7 +119,6 @@ export class Panel {
   }
 
   clear(): void {
-    this.curve.clear();
     this.counted = { stream: 0, seconds: 0, answered: 0 };
   }
 

@@ -1,4 +1,4 @@
-// What the pointer points at, told beside it; and points of tissue that the user has picked, which move with the tissue.
+// Describes what is under the pointer, and keeps picked points of tissue, which move with their tissue.
 
 import { Vector3 } from "three";
 
@@ -11,15 +11,19 @@ import type { Stage, TissuePoint } from "./stage";
 const NEAR_PX = 9;
 /** Motion of a pressed pointer from which on it is a drag and not a click, pixels. */
 const DRAG_PX = 4;
-/** Time between two readings under a pointer that rests, seconds: tissue moves under it. */
-const READING_S = 0.1;
+/** Maximum share of the page's time that is spent on finding the surface under the pointer. */
+const HIT_SHARE = 0.2;
+/** Least distance from the top of the picture at which words fit above the pointer, pixels. */
+const ABOVE_PX = 44;
 
 export class Picks {
-  /** Position of the pointer in the canvas, pixels. */
+  /** Position of the pointer in the canvas, pixels; null: elsewhere, or pressed. */
   private pointer: [number, number] | null = null;
   private pressedAt: [number, number] = [0, 0];
   private isDue = false;
-  private readAt = 0;
+  private hitAt = 0;
+  /** Duration of the last search for the surface under the pointer, milliseconds. */
+  private hitTook = 0;
   /** At most two, the newest last. */
   private points: TissuePoint[] = [];
 
@@ -40,21 +44,66 @@ export class Picks {
     canvas.addEventListener("pointerdown", ({ offsetX, offsetY }) => (this.pressedAt = [offsetX, offsetY]), { capture: true });
     canvas.addEventListener("click", ({ offsetX, offsetY }) => {
       const [x, y] = this.pressedAt;
-      if (Math.hypot(offsetX - x, offsetY - y) < DRAG_PX) this.pick([offsetX, offsetY]);
+      if (Math.hypot(offsetX - x, offsetY - y) < DRAG_PX && !this.pick([offsetX, offsetY])) this.clear();
     });
-    canvas.addEventListener("keydown", ({ key }) => {
-      if (key === "Enter") this.pick([canvas.clientWidth / 2, canvas.clientHeight / 2]);
+    canvas.addEventListener("keydown", ({ key, repeat }) => {
+      if (key !== "Enter" || repeat) return;
+      const isPicked = this.pick([canvas.clientWidth / 2, canvas.clientHeight / 2]);
+      if (!isPicked) element("picked-status").textContent = "No tissue is in the middle";
     });
-    element("clear-picked").addEventListener("click", () => this.clear());
+    element("clear-picked").addEventListener("click", () => {
+      this.clear();
+      // The button is hidden with its section.
+      canvas.focus();
+    });
   }
 
-  /** Picks the tissue at a position in the canvas; nowhere: forgets the picked points. */
-  private pick(at: [number, number]): void {
+  /** Keeps the points in another model of the same scene. */
+  follow(model: Model): void {
+    const rebound = this.points.map((point) => {
+      const tissue = [...model.tissues.values()].find((other) => other.name === point.tissue.name);
+      return tissue === undefined ? null : { ...point, tissue };
+    });
+    this.points = rebound.filter((point) => point !== null);
+  }
+
+  /** Marks the picked points where they are now. */
+  show(): void {
+    const { tissues } = this.model();
+    const isThere = ({ tissue, triangle }: TissuePoint) => tissues.get(tissue.id) === tissue && tissue.surface.hasTriangle(triangle);
+    this.points = this.points.filter(isThere);
+    this.stage.showPicked(this.points.map((point) => place(point).position));
+    element("picked").hidden = this.points.length === 0;
+  }
+
+  /** Describes the picked points, and what is under a pointer that rests: tissue moves under it. */
+  describe(): void {
+    if (this.pointer !== null) this.read();
+    const [newest, places] = [this.points.at(-1), this.points.map(place)];
+    const [from, to] = places;
+    if (newest === undefined || from === undefined) return;
+    const { position, normal, displacement } = to ?? from;
+    element("picked-tissue").textContent = newest.tissue.name;
+    element("picked-triangle").textContent = `${newest.triangle.toLocaleString("en")} · r${newest.tissue.geometryRevision}`;
+    element("picked-position").textContent = `${position.map((x) => (1000 * x).toFixed(1)).join(", ")} mm`;
+    element("picked-normal").textContent = normal.map((x) => x.toFixed(2)).join(", ");
+    element("picked-displacement").textContent = millimetres(displacement);
+    const apart = to === undefined ? null : new Vector3(...from.position).distanceTo(new Vector3(...to.position));
+    element("picked-distance").textContent = apart === null ? "pick another" : millimetres(apart);
+  }
+
+  /** Picks the tissue at a position in the canvas; returns false if nothing is there. An instrument is not picked. */
+  private pick(at: [number, number]): boolean {
     const hit = this.stage.hit(at);
-    if (hit === null) this.points = [];
-    else if ("weights" in hit) this.points = [...this.points.slice(-1), hit];
+    if (hit === null) return false;
+    if ("link" in hit) return true;
+    this.points = [...this.points.slice(-1), hit];
     this.show();
+    this.describe();
     this.stage.draw();
+    const distance = element("picked-distance").textContent;
+    element("picked-status").textContent = `A point of ${hit.tissue.name} is picked; distance to the point before: ${distance}`;
+    return true;
   }
 
   private clear(): void {
@@ -63,55 +112,38 @@ export class Picks {
     this.stage.draw();
   }
 
-  /** Shows the picked points where they are now, and from time to time what is under the pointer. */
-  show(): void {
-    const { tissues } = this.model();
-    const isThere = (point: TissuePoint) => tissues.get(point.tissue.id) === point.tissue && point.tissue.surface.has(point.triangle);
-    this.points = this.points.filter(isThere);
-    const places = this.points.map(({ tissue, triangle, weights }) => tissue.surface.at(triangle, weights));
-    this.stage.showPicked(places.map(({ position }) => position));
-    element("picked").hidden = places.length === 0;
-    const [newest, place] = [this.points.at(-1), places.at(-1)];
-    if (newest !== undefined && place !== undefined) {
-      element("picked-tissue").textContent = newest.tissue.name;
-      element("picked-triangle").textContent = `${newest.triangle.toLocaleString("en")} · r${newest.tissue.geometryRevision}`;
-      element("picked-position").textContent = `${place.position.map((x) => (1000 * x).toFixed(1)).join(", ")} mm`;
-      element("picked-normal").textContent = place.normal.map((x) => x.toFixed(2)).join(", ");
-      element("picked-displacement").textContent = millimetres(place.displacement);
-      const [from, to] = places;
-      element("picked-distance").textContent = to === undefined ? "pick another" : millimetres(distance(from!.position, to.position));
-    }
-    if (this.pointer !== null && performance.now() - this.readAt > 1000 * READING_S) this.read();
-  }
-
-  /** Reads what is under the pointer, once for each of the browser's frames. */
+  /** Reads what is under the pointer with the browser's next frame, once for any number of calls. */
   private read(): void {
     if (this.isDue) return;
     this.isDue = true;
     requestAnimationFrame(() => {
       this.isDue = false;
-      this.readAt = performance.now();
-      const words = this.pointer === null ? null : (this.mark(this.pointer) ?? this.surface(this.pointer));
       const tip = element("tip");
+      const words = this.pointer === null ? null : (this.mark(this.pointer) ?? this.surface(this.pointer));
+      // Undefined: it is not known yet.
+      if (words === undefined) return this.read();
       tip.hidden = words === null;
       if (words === null) return;
       const [x, y] = this.pointer!;
       tip.firstElementChild!.textContent = words;
       tip.style.transform = `translate(${x}px, ${y}px)`;
       tip.classList.toggle("leftwards", x > 0.6 * element("canvas").clientWidth);
+      tip.classList.toggle("below", y < ABOVE_PX);
     });
   }
 
-  /** Tells the nearest contact or force near the pointer. */
+  /** Describes the nearest contact or force near the pointer. */
   private mark([x, y]: [number, number]): string | null {
     const session = this.session();
     if (session === undefined) return null;
     const { contactPositions, contactDistances, contactTissues, forcePositions, forces } = session;
     let [least, words] = [NEAR_PX, null as string | null];
-    const offer = (positions: Float32Array, at: number, tell: () => string) => {
-      const [atX, atY] = this.stage.project([...positions.subarray(3 * at, 3 * at + 3)] as Triple);
+    const offer = (positions: Float32Array, at: number, describe: () => string) => {
+      const position = [...positions.subarray(3 * at, 3 * at + 3)] as Triple;
+      if (!this.stage.isInFront(position)) return;
+      const [atX, atY] = this.stage.project(position);
       const away = Math.hypot(atX - x, atY - y);
-      if (away < least) [least, words] = [away, tell()];
+      if (away < least) [least, words] = [away, describe()];
     };
     for (let at = 0; 3 * at < forcePositions.length; at++) {
       offer(forcePositions, at, () => `force · ${Math.hypot(...forces.subarray(3 * at, 3 * at + 3)).toFixed(2)} N`);
@@ -123,17 +155,21 @@ export class Picks {
     return words;
   }
 
-  /** Tells the surface under the pointer. */
-  private surface(pointer: [number, number]): string | null {
+  /** Describes the surface under the pointer; null: there is none; undefined: it is too early to search again. */
+  private surface(pointer: [number, number]): string | null | undefined {
+    const began = performance.now();
+    if (began - this.hitAt < this.hitTook / HIT_SHARE) return undefined;
     const hit = this.stage.hit(pointer);
+    this.hitAt = performance.now();
+    this.hitTook = this.hitAt - began;
     if (hit === null) return null;
     if ("link" in hit) return [hit.tool.name, hit.link.name].filter((name) => name !== "").join(" · ");
-    const { displacement } = hit.tissue.surface.at(hit.triangle, hit.weights);
+    const { displacement } = place(hit);
     const moved = displacement === 0 ? "" : ` · displaced ${millimetres(displacement)}`;
     return `${hit.tissue.name} · triangle ${hit.triangle.toLocaleString("en")}${moved}`;
   }
 }
 
-function distance(a: Triple, b: Triple): number {
-  return new Vector3(...a).distanceTo(new Vector3(...b));
+function place({ tissue, triangle, weights }: TissuePoint): { position: Triple; normal: Triple; displacement: number } {
+  return tissue.surface.pointOn(triangle, weights);
 }

@@ -54,8 +54,8 @@ export interface LinkHit {
 export interface StageEvents {
   /** The user drags a tool's device to this position, or (null) releases it. */
   onDrag(tool: number, position: Triple | null): void;
-  /** The camera moved. */
-  onLook(): void;
+  /** The picture is to be drawn again, for example because the camera moved. */
+  onChange(): void;
 }
 
 const AXES: Triple[] = [
@@ -100,7 +100,6 @@ export class Stage {
   private radius = 0.1;
   /** The camera is where the last fit put it. */
   private isFit = false;
-  private isDue = false;
   private isOpened = false;
   private section: Plane[] = [];
   private drag: { tool: number; plane: Plane; offset: Vector3 } | null = null;
@@ -136,7 +135,7 @@ export class Stage {
 
   /** Takes in the model with all its tools, and the contacts and forces of `session`, for the next drawing. `seconds`:
    * time by the clock of the surfaces' changes. */
-  show(model: Model, session: Session | undefined, options: StageOptions, seconds: number): void {
+  update(model: Model, session: Session | undefined, options: StageOptions, seconds: number): void {
     this.showTissues(model, options, seconds);
     this.showTools(model);
     this.showContacts(session);
@@ -224,6 +223,11 @@ export class Stage {
     return [(0.5 + 0.5 * at.x) * this.canvas.clientWidth, (0.5 - 0.5 * at.y) * this.canvas.clientHeight];
   }
 
+  /** Returns true if a position is in front of the camera. */
+  isInFront(position: Triple): boolean {
+    return new Vector3(...position).sub(this.camera.position).dot(this.camera.getWorldDirection(new Vector3())) > 0;
+  }
+
   /** Returns the directions of the scene's axes on the screen: to the right, up, and towards the viewer. */
   axes(): Triple[] {
     const toScreen = this.camera.quaternion.clone().invert();
@@ -246,17 +250,12 @@ export class Stage {
     return new Promise((done) => this.canvas.toBlob(done, "image/png"));
   }
 
-  /** Draws with the browser's next frame, once for any number of calls. */
+  /** Draws with the browser's next frame. */
   draw(): void {
-    if (this.isDue) return;
-    this.isDue = true;
-    requestAnimationFrame(() => {
-      if (this.isDue) this.drawNow();
-    });
+    this.events.onChange();
   }
 
   drawNow(): void {
-    this.isDue = false;
     this.renderer.render(this.scene, this.camera);
   }
 
@@ -389,10 +388,7 @@ export class Stage {
     this.canvas.style.cursor = "";
     // The user looks from elsewhere: a new size of the window no longer moves the camera.
     controls.addEventListener("start", () => (this.isFit = false));
-    controls.addEventListener("change", () => {
-      this.draw();
-      this.events.onLook();
-    });
+    controls.addEventListener("change", () => this.draw());
     return controls;
   }
 

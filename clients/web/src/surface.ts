@@ -127,20 +127,20 @@ export class Surface {
   }
 
   /** Returns true if the triangle is there, not cut away. */
-  has(triangle: number): boolean {
+  hasTriangle(triangle: number): boolean {
     return triangle < this.triangles && this.corners[3 * triangle] !== this.corners[3 * triangle + 1];
   }
 
-  /** A point of a triangle with these barycentric weights: where it is, which way the triangle faces, and the distance of
-   * its nearest corner from where that was first. */
-  at(triangle: number, weights: Triple): { position: Triple; normal: Triple; displacement: number } {
+  /** A point of a triangle with these barycentric weights: its position, the triangle's normal, and the displacement, of
+   * the corners by weight, as the colours show it. */
+  pointOn(triangle: number, weights: Triple): { position: Triple; normal: Triple; displacement: number } {
     const corners = [0, 1, 2].map((k) => this.corners[3 * triangle + k]!);
     const [a, b, c] = corners.map((v) => new Vector3().fromArray(this.positions, 3 * v)) as [Vector3, Vector3, Vector3];
     const normal = b.clone().sub(a).cross(c.clone().sub(a)).normalize();
     const [u, v, w] = weights;
     const position = a.multiplyScalar(u).addScaledVector(b, v).addScaledVector(c, w);
-    const nearest = corners[weights.indexOf(Math.max(...weights))]!;
-    return { position: position.toArray(), normal: normal.toArray(), displacement: this.history[2 * nearest] ?? 0 };
+    const displacement = corners.reduce((sum, vertex, k) => sum + weights[k]! * this.history[2 * vertex]!, 0);
+    return { position: position.toArray(), normal: normal.toArray(), displacement };
   }
 
   dispose(): void {

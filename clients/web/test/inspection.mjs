@@ -70,7 +70,7 @@ test("the curve has the force of every tick; it is held, zoomed, read and drawn 
   const span = zoomed.at(-1).seconds - zoomed[0].seconds;
   assert.ok(span <= 2 && zoomed.length < held.length, `${zoomed.length} ticks of ${span} s`);
   const reading = await text(page, "#reading");
-  const [, newtons] = /^[\d.]+ (?:ms|s) before · ([\d.]+) N · [\d.]+ mm/.exec(reading) ?? [];
+  const [, newtons] = /^[\d.]+ (?:ms|s) before hold · ([\d.]+) N · [\d.]+ mm/.exec(reading) ?? [];
   assert.ok(zoomed.some((tick) => tick.newtons.toFixed(2) === newtons), reading);
 
   await page.click("#over-depth");
@@ -84,7 +84,17 @@ test("the curve has the force of every tick; it is held, zoomed, read and drawn 
   await page.click("#over-depth");
   await page.click("#curve-hold");
 
+  // By key: it is held, and its newest tick is read, then the one before.
+  await page.focus("#curve");
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  await until("a tick is read", async () => / N · /.test(await text(page, "#reading")));
+  assert.equal(await page.$eval("#curve-hold", (button) => button.getAttribute("aria-pressed")), "true");
+  await page.click("#curve-hold");
   await assertAccessible(page);
+
+  await loop.end();
+  await until("without a loop it moves on until it is empty", async () => (await seen(page, "curve")).length === 0);
 });
 
 test("ticks later than the server's objective are counted and marked", async () => {
@@ -150,6 +160,10 @@ test("what the pointer points at is told; picked points move with the tissue and
   const picked = Number(/^[\d,]+/.exec(await text(page, "#picked-triangle"))[0].replaceAll(",", ""));
   await server.call("EditTopology", { scene_id: SCENE, tissue_id, removed_triangles: [picked] });
   await until("a point that was cut away is forgotten", () => isNear([-0.05, 0.021, 0.004]));
+  await page.click("#pause");
+  await page.click("#pause");
+  await revisions(page, 1, 1);
+  assert.ok(await isShown(page, "#picked"), "a new stream of the same scene keeps it");
   await page.click("#clear-picked");
   assert.equal(await isShown(page, "#picked"), false);
   await page.focus("#canvas");

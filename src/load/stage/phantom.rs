@@ -158,10 +158,8 @@ impl Instrument {
         let lower = shapes::mirrored_z(&upper);
         let shaft = shapes::capsule(SHAFT_RADIUS_M, SHAFT_HALF_LENGTH_M, 24);
         let link = |name: &str, mesh, rest_pose| LinkUpload {
-            name: name.to_owned(),
-            mesh: MeshSource::Raw(mesh),
             rest_pose,
-            fill_holes_m: 0.0,
+            ..LinkUpload::new(name, MeshSource::Raw(mesh))
         };
         // A jaw's last two vertices are the centres of its ends.
         let tip = upper.positions.last().expect("a jaw has vertices").as_dvec3();
@@ -197,12 +195,7 @@ impl Instrument {
         let Grip { tip, back, length_m } = Grip::of(&vertices);
         Ok(Instrument {
             label: name_of(file),
-            links: vec![LinkUpload {
-                name: "tool".to_owned(),
-                mesh,
-                rest_pose: None,
-                fill_holes_m,
-            }],
+            links: vec![LinkUpload { fill_holes_m, ..LinkUpload::new("tool", mesh) }],
             probes: vec![probe("tip", 0, tip)],
             tip,
             back,

@@ -162,9 +162,10 @@ pub fn session(
     after_ns: u64,
     now_ns: u64,
 ) -> proto::WatchedSession {
-    let felt = |tool: &ToolRecord| {
-        let new = tick.felt.iter().filter(|felt| felt.tool == tool.tool && felt.at_ns > after_ns);
-        tool.felt.map(|_| felt_ticks(new, now_ns))
+    let ticks = |tool: &ToolRecord| {
+        let is_new = |felt: &&FeltTick| felt.tool == tool.tool && felt.at_ns > after_ns;
+        let new = tick.felt_ticks.iter().filter(is_new);
+        tool.felt.map(|_| felt_ticks_message(new, now_ns))
     };
     let contacts = &tick.contacts;
     let mut links = tick.links.iter();
@@ -174,7 +175,7 @@ pub fn session(
         age_us: now_ns.saturating_sub(tick.at_ns) / 1000,
         compute_us: tick.compute_ns as f64 / 1e3,
         flags: answer::flags(&tick.flags),
-        tools: tick.tools.iter().map(|tool| tool_pose(tool, &mut links, felt(tool))).collect(),
+        tools: tick.tools.iter().map(|tool| tool_pose(tool, &mut links, ticks(tool))).collect(),
         contact_tissue_ids: contacts.iter().map(|c| c.tissue.0).collect(),
         contact_xyz_m: flat(contacts.iter().map(|c| c.position)),
         contact_normal_xyz: flat(contacts.iter().map(|c| c.normal)),
@@ -189,7 +190,7 @@ pub fn session(
 fn tool_pose<'a>(
     tool: &ToolRecord,
     links: &mut impl Iterator<Item = &'a LinkRecord>,
-    ticks: Option<proto::FeltTicks>,
+    felt_ticks: Option<proto::FeltTicks>,
 ) -> proto::WatchedPose {
     let links: Vec<&LinkRecord> = links.take(tool.n_links).collect();
     let felt = tool.felt.as_ref();
@@ -205,11 +206,14 @@ fn tool_pose<'a>(
         limited: felt.is_some_and(|f| f.limited),
         signed_distance_m: tool.signed_distance_m,
         is_lower_bound: tool.is_lower_bound,
-        felt: ticks,
+        felt_ticks,
     }
 }
 
-fn felt_ticks<'a>(ticks: impl Iterator<Item = &'a FeltTick>, now_ns: u64) -> proto::FeltTicks {
+fn felt_ticks_message<'a>(
+    ticks: impl Iterator<Item = &'a FeltTick>,
+    now_ns: u64,
+) -> proto::FeltTicks {
     let us = |ns: u64| u32::try_from(ns / 1000).unwrap_or(u32::MAX);
     let mut message = proto::FeltTicks::default();
     for tick in ticks {

@@ -53,7 +53,7 @@ pub struct Watch {
     named: Option<NamedScene>,
     /// Bytes of the viewer's copies, and the reservation for them.
     room: Option<(u64, Reservation)>,
-    /// Haptic loops as the viewer has them, by number of the stream.
+    /// State of each haptic loop at this viewer, by number of the stream.
     followed: BTreeMap<u64, FollowedLoop>,
     /// Pieces of the frame under way, sent before its last message.
     pieces: VecDeque<ViewPiece>,
@@ -67,7 +67,7 @@ pub struct Watch {
     _open: OpenWatch,
 }
 
-/// A haptic loop, as its viewer has it.
+/// State of a haptic loop at a viewer.
 struct FollowedLoop {
     recent: RecentTicks,
     /// Time of the newest tick that the viewer has: nanoseconds of the process's clock.
@@ -168,7 +168,9 @@ impl Watch {
             last.tool_ids = host.scene.tools().iter().map(|t| t.id.0).collect();
         }
         if self.options.has(WatchPart::Sessions) {
-            last.sessions = self.sessions(now);
+            // Read again: tissues may have taken a while, and no tick comes after its frame.
+            last.server_time_ns = now_ns();
+            last.sessions = self.sessions(last.server_time_ns);
         }
         if self.options.has(WatchPart::Wishes) {
             last.wishes = host.wishes.now(now).iter().map(wish_message).collect();

@@ -202,7 +202,7 @@ async fn frames_tell_the_force_of_every_tick() {
         let frame = viewer.frame().await.expect("a frame");
         let session = &frame.sessions[0];
         told_until = session.sequence;
-        let Some(felt) = session.tools.first().and_then(|tool| tool.felt.as_ref()) else {
+        let Some(felt) = session.tools.first().and_then(|tool| tool.felt_ticks.as_ref()) else {
             continue;
         };
         let n = felt.age_us.len();

@@ -14,8 +14,6 @@ pub async fn slab_and_ball(server: &ServerAddress, scene: &str) -> Client {
     slab.positions.iter_mut().for_each(|p| p.z -= 0.02);
     client.add_tissue(scene, "slab", &MeshSource::Raw(slab)).await.expect("a slab");
     let ball = MeshSource::Raw(shapes::sphere(0.01, 6));
-    let ball =
-        LinkUpload { name: "ball".to_owned(), mesh: ball, rest_pose: None, fill_holes_m: 0.0 };
-    client.add_tool(scene, "ball", &[ball], &[]).await.expect("a ball");
+    client.add_tool(scene, "ball", &[LinkUpload::new("ball", ball)], &[]).await.expect("a ball");
     client
 }

@@ -14,11 +14,16 @@ use std::{
 
 use glam::DVec3;
 use palpate::{
-    client::{ExportedTissue, LinkUpload, local_model::of_the_wire, mesh_source::MeshSource},
-    geometry::{LoadOptions, LoadedMesh, Pose, TriangleId, tolerance::COORDINATE_MAX_M},
+    client::{
+        ExportedTissue, LinkUpload, TissueUpload, local_model::of_the_wire, mesh_source::MeshSource,
+    },
+    geometry::{
+        LoadOptions, LoadedMesh, Orientation, Pose, TriangleId, tolerance::COORDINATE_MAX_M,
+    },
+    proto::{self, SurfaceOrientation},
     scene::{
-        Distance, Limits, Link, NearestSurface, Scene, SceneError, TissueId, TissueOptions, ToolId,
-        ToolParts,
+        Distance, Limits, Link, NearestSurface, Scene, SceneError, TissueId, TissueKind,
+        TissueOptions, ToolId, ToolParts,
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
         tissue::{deform::Deformation, edit::TopologyEdit},
@@ -28,9 +33,7 @@ use palpate::{
 };
 use parking_lot::Mutex;
 
-use super::{
-    Added, Opened, Running, Server, Theatre, TissueSize, TissueUpload, snapshot::Snapshot,
-};
+use super::{Added, Opened, Running, Server, Theatre, TissueSize, snapshot::Snapshot};
 use crate::{
     code::{Failure, palpate_code::*},
     mesh::load,
@@ -38,6 +41,7 @@ use crate::{
         palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
         palpate_vec3,
     },
+    report::{Meshed, palpate_mesh_report},
 };
 use field_builds::FieldBuilds;
 use session::LocalSession;
@@ -153,11 +157,20 @@ impl Theatre for LocalTheatre {
         Ok(())
     }
 
-    fn add_tissue(&self, name: &str, tissue: TissueUpload) -> Result<Added, Failure> {
+    fn add_tissue(&self, tissue: &TissueUpload) -> Result<Added, Failure> {
         self.scene.check()?;
-        let name = named("name", name)?;
-        let TissueUpload { mesh, orientation, kind } = tissue;
-        let loaded = loaded(&mesh, LoadOptions { orientation, ..LoadOptions::default() })?;
+        let name = named("name", &tissue.name)?;
+        let kind = match tissue.options.kind() {
+            proto::TissueKind::ForbiddenRegion => TissueKind::ForbiddenRegion,
+            _ => TissueKind::Tissue,
+        };
+        let orientation = match tissue.options.orientation() {
+            SurfaceOrientation::AsWound => Orientation::AsWound,
+            _ => Orientation::Auto,
+        };
+        let TissueUpload { fill_holes_m, weld_m, .. } = *tissue;
+        let options = LoadOptions { orientation, fill_holes_m, weld_m, ..LoadOptions::default() };
+        let loaded = loaded(&tissue.mesh, options)?;
         let warnings = loaded.report.unit_doubt().into_iter().collect();
         let (scene, now_ns) = (&self.scene.scene, self.scene.now_ns());
         let options = TissueOptions::default();
@@ -190,9 +203,9 @@ impl Theatre for LocalTheatre {
                 }
                 None => Pose::IDENTITY,
             };
-            let fill_holes_m = link.fill_holes_m;
-            let loaded =
-                loaded(&link.mesh, LoadOptions { fill_holes_m, ..LoadOptions::default() })?;
+            let LinkUpload { fill_holes_m, weld_m, .. } = *link;
+            let options = LoadOptions { fill_holes_m, weld_m, ..LoadOptions::default() };
+            let loaded = loaded(&link.mesh, options)?;
             warnings.extend(loaded.report.unit_doubt());
             Ok(Link::new(link.name.clone(), loaded, rest, |surface| building.field(surface)))
         };
@@ -249,6 +262,19 @@ impl Theatre for LocalTheatre {
             triangle_ids: mesh.triangle_ids().map(|t| t.0).collect(),
             triangles: mesh.triangle_ids().flat_map(|t| mesh.vertices(t)).collect(),
         })
+    }
+
+    fn mesh_report(&self, of: Meshed) -> Result<palpate_mesh_report, Failure> {
+        self.scene.check()?;
+        let scene = &self.scene.scene;
+        let report = match of {
+            Meshed::Tissue(id) => scene.tissue(TissueId(id)).ok().map(|t| t.report().into()),
+            Meshed::Link { tool, link } => {
+                let tool = scene.tool(ToolId(tool)).ok();
+                tool.and_then(|t| t.links.get(link as usize).map(|link| (&link.report).into()))
+            }
+        };
+        report.ok_or_else(|| of.unknown(self.scene.id()))
     }
 
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure> {

@@ -6,18 +6,17 @@ use glam::DVec3;
 use palpate::{
     client::{
         Client, ClientError, DeformStream, ExportedTissue, LinkUpload, LoopOptions, ServerAddress,
-        TrackLoop,
+        TissueUpload, TrackLoop,
         local_model::{on_the_wire, servo_options},
     },
-    geometry::{Orientation, Pose},
+    geometry::Pose,
     proto::{
         self, EditTopologyRequest, MeshReport, QueryDistancesRequest, RenderOptions, ReportOptions,
-        SurfaceOrientation, TissueOptions, ToolPose, TrackMode, TrackResponse, TrackStart,
-        query_distances_request::Target,
+        ToolPose, TrackMode, TrackResponse, TrackStart, query_distances_request::Target,
     },
     scene::{
         Limits,
-        tissue::{TissueKind, deform::Deformation, edit::TopologyEdit},
+        tissue::{deform::Deformation, edit::TopologyEdit},
     },
     servo::device_servo,
 };
@@ -25,7 +24,7 @@ use parking_lot::Mutex;
 use tokio::{runtime::Runtime, time::timeout};
 
 use super::{
-    Added, Opened, Running, Server, Theatre, TissueSize, TissueUpload,
+    Added, Opened, Running, Server, Theatre, TissueSize,
     snapshot::{Snapshot, at},
 };
 use crate::{
@@ -33,6 +32,7 @@ use crate::{
     plain::{
         palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
     },
+    report::{Meshed, palpate_mesh_report},
 };
 
 /// A connection, and the thread that drives it.
@@ -151,20 +151,9 @@ impl Theatre for RemoteTheatre {
         self.connected.call(self.client().delete_scene(&self.scene_id))
     }
 
-    fn add_tissue(&self, name: &str, tissue: TissueUpload) -> Result<Added, Failure> {
-        let kind = match tissue.kind {
-            TissueKind::Tissue => proto::TissueKind::Tissue,
-            TissueKind::ForbiddenRegion => proto::TissueKind::ForbiddenRegion,
-        };
-        let orientation = match tissue.orientation {
-            Orientation::Auto => SurfaceOrientation::Auto,
-            Orientation::AsWound => SurfaceOrientation::AsWound,
-        };
-        let (kind, orientation) = (kind.into(), orientation.into());
-        let options = TissueOptions { kind, orientation, ..TissueOptions::default() };
+    fn add_tissue(&self, tissue: &TissueUpload) -> Result<Added, Failure> {
         let mut client = self.client();
-        let added = client.add_tissue_with(&self.scene_id, name, &tissue.mesh, options);
-        let added = self.connected.call(added)?;
+        let added = self.connected.call(client.add_tissue_with(&self.scene_id, tissue))?;
         Ok(Added { id: added.tissue_id, warnings: doubts(added.report) })
     }
 
@@ -240,6 +229,21 @@ impl Theatre for RemoteTheatre {
 
     fn export_tissue(&self, tissue: u32) -> Result<ExportedTissue, Failure> {
         self.connected.call(self.client().export_tissue(&self.scene_id, tissue))
+    }
+
+    fn mesh_report(&self, of: Meshed) -> Result<palpate_mesh_report, Failure> {
+        let scene = self.connected.call(self.client().scene(&self.scene_id))?;
+        let report = match of {
+            Meshed::Tissue(id) => {
+                scene.tissues.iter().find(|t| t.tissue_id == id).map(|t| &t.report)
+            }
+            Meshed::Link { tool, link } => {
+                let tool = scene.tools.iter().find(|t| t.tool_id == tool);
+                tool.and_then(|t| t.links.get(link as usize)).map(|link| &link.report)
+            }
+        };
+        let report = report.and_then(|report| report.as_ref()).map(palpate_mesh_report::from);
+        report.ok_or_else(|| of.unknown(&self.scene_id))
     }
 
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure> {

@@ -24,7 +24,7 @@ pub struct FeltTick {
     pub latency_ns: u64,
     /// Magnitude of the force, newtons.
     pub force_n: f64,
-    /// Distance that the device has moved against the force since the tool was free, metres; 0 without a force.
+    /// Distance that the device has moved against the force since the tool was last free, metres; 0 without a force.
     pub pressed_m: f64,
     /// State of the proxy.
     pub state: RenderState,
@@ -33,14 +33,17 @@ pub struct FeltTick {
 /// The newest entries of a loop, oldest first. Allocates nothing after its creation.
 pub struct FeltTicks {
     kept: VecDeque<FeltTick>,
-    /// Position of each tool's device when the tool was last free.
-    free_at: Vec<(ToolId, DVec3)>,
+    /// Position of each tool's device when the tool was last free, or in its first tick.
+    last_free: Vec<(ToolId, DVec3)>,
 }
 
 impl FeltTicks {
-    /// Creates a list for a loop with so many tools.
+    /// Creates a list for a loop with `n_tools` tools.
     pub fn with_room(n_tools: usize) -> FeltTicks {
-        FeltTicks { kept: VecDeque::with_capacity(KEPT_MAX), free_at: Vec::with_capacity(n_tools) }
+        FeltTicks {
+            kept: VecDeque::with_capacity(KEPT_MAX),
+            last_free: Vec::with_capacity(n_tools),
+        }
     }
 
     /// Adds a tick that `session` has answered. `poses` are those that the client sent.
@@ -50,7 +53,7 @@ impl FeltTicks {
                 continue;
             };
             let device = pose.scene_from_tool.translation;
-            let moved = device - self.free_at(rendering.tool, device, rendering.state);
+            let moved = device - self.last_free_at(rendering.tool, device, rendering.state);
             if self.kept.len() == KEPT_MAX {
                 self.kept.pop_front();
             }
@@ -70,9 +73,9 @@ impl FeltTicks {
         self.kept.iter()
     }
 
-    /// Returns where the tool's device was when the tool was last free; `device` is where it is now.
-    fn free_at(&mut self, tool: ToolId, device: DVec3, state: RenderState) -> DVec3 {
-        match self.free_at.iter_mut().find(|(of, _)| *of == tool) {
+    /// Returns the position of the tool's device when the tool was last free; `device` is its position now.
+    fn last_free_at(&mut self, tool: ToolId, device: DVec3, state: RenderState) -> DVec3 {
+        match self.last_free.iter_mut().find(|(of, _)| *of == tool) {
             Some((_, at)) => {
                 if state == RenderState::Free {
                     *at = device;
@@ -80,7 +83,7 @@ impl FeltTicks {
                 *at
             }
             None => {
-                self.free_at.push((tool, device));
+                self.last_free.push((tool, device));
                 device
             }
         }

@@ -47,7 +47,7 @@ struct TakenTick {
 pub struct TickShower {
     asked: Arc<AtomicBool>,
     giver: NewestGiver<TickRecord>,
-    felt: FeltTicks,
+    felt_ticks: FeltTicks,
 }
 
 /// The visible part of a tick and its answer.
@@ -72,7 +72,7 @@ pub struct TickRecord {
     /// Forces of tissues on proxies.
     pub forces: Vec<ForceRecord>,
     /// Forces of the rendered tools in the newest ticks, oldest first.
-    pub felt: Vec<FeltTick>,
+    pub felt_ticks: Vec<FeltTick>,
 }
 
 /// Pose, rendered force and distance of a tool.
@@ -156,18 +156,18 @@ pub fn last_tick(tools: &[Arc<Tool>]) -> (TickShower, LastTick) {
     let (giver, newest) = newest(&first);
     let asked = Arc::new(AtomicBool::new(false));
     let taken = Mutex::new(TakenTick { newest, last: first });
-    let felt = FeltTicks::with_room(tools.len());
-    (TickShower { asked: Arc::clone(&asked), giver, felt }, LastTick { asked, taken })
+    let felt_ticks = FeltTicks::with_room(tools.len());
+    (TickShower { asked: Arc::clone(&asked), giver, felt_ticks }, LastTick { asked, taken })
 }
 
 impl TickShower {
     /// Notes a tick's force, and records the tick if a watcher has asked since the last record. Allocates nothing.
     pub fn show(&mut self, tick: &AnsweredTick) {
-        self.felt.note(tick.times, tick.poses, tick.session);
+        self.felt_ticks.note(tick.times, tick.poses, tick.session);
         if self.asked.load(Relaxed) {
             self.asked.store(false, Relaxed);
-            let felt = &self.felt;
-            self.giver.give(|record| record.write(tick, felt));
+            let felt_ticks = &self.felt_ticks;
+            self.giver.give(|record| record.write(tick, felt_ticks));
         }
     }
 }
@@ -197,7 +197,7 @@ impl Clone for TickRecord {
         to.links.extend_from_slice(&self.links);
         to.contacts.extend_from_slice(&self.contacts);
         to.forces.extend_from_slice(&self.forces);
-        to.felt.extend_from_slice(&self.felt);
+        to.felt_ticks.extend_from_slice(&self.felt_ticks);
         to
     }
 }
@@ -214,11 +214,11 @@ impl TickRecord {
             contacts: Vec::with_capacity(RECORDED_MAX),
             contacts_total: 0,
             forces: Vec::with_capacity(RECORDED_MAX),
-            felt: Vec::with_capacity(felt_ticks::KEPT_MAX),
+            felt_ticks: Vec::with_capacity(felt_ticks::KEPT_MAX),
         }
     }
 
-    fn write(&mut self, tick: &AnsweredTick, felt: &FeltTicks) {
+    fn write(&mut self, tick: &AnsweredTick, felt_ticks: &FeltTicks) {
         let AnsweredTick { sequence, times, tools, poses, session } = *tick;
         let answer = session.last_answer();
         (self.sequence, self.at_ns) = (sequence, times.done_ns);
@@ -248,8 +248,8 @@ impl TickRecord {
         let forces = forces.filter(|c| c.force_n != DVec3::ZERO).take(RECORDED_MAX);
         self.forces
             .extend(forces.map(|c| ForceRecord { position: c.position, force_n: c.force_n }));
-        self.felt.clear();
-        self.felt.extend(felt.iter());
+        self.felt_ticks.clear();
+        self.felt_ticks.extend(felt_ticks.iter());
         debug_assert!(self.contacts.capacity() >= RECORDED_MAX, "it was made with its room");
     }
 }
@@ -350,8 +350,8 @@ mod tests {
             last.read(|record| {
                 assert_eq!(record.sequence, sequence);
                 n_pressed += usize::from(!record.forces.is_empty());
-                assert_eq!(record.felt.len(), felt_ticks::KEPT_MAX.min(sequence as usize));
-                let (felt, tool) = (record.felt.last().expect("this tick"), record.tools[0]);
+                assert_eq!(record.felt_ticks.len(), felt_ticks::KEPT_MAX.min(sequence as usize));
+                let (felt, tool) = (record.felt_ticks.last().expect("this tick"), record.tools[0]);
                 let force_n = tool.felt.map(|felt| felt.force_n.length());
                 assert_eq!((felt.at_ns, Some(felt.force_n)), (record.at_ns, force_n));
             });
