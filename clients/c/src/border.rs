@@ -161,6 +161,7 @@ mod tests {
     fn every_function_that_c_sees_goes_through_it() {
         let sources = [
             include_str!("code.rs"),
+            include_str!("report.rs"),
             include_str!("server.rs"),
             include_str!("scene.rs"),
             include_str!("session.rs"),
