@@ -76,9 +76,10 @@ test("the curve has the force of every tick; it is held, zoomed, read and drawn 
   await page.click("#over-depth");
   await until("force over depth is drawn", async () => (await pixels(page, isForce)) > 30);
   // The tissue does not give way: the spring of 500 N/m alone gives force for depth. The device was last free at most a
-  // step, and the stand-off, before it touched: a tenth of a millimetre. A force that rises too fast is held back.
+  // step, and the stand-off, before it touched: a tenth of a millimetre. A force that rises too fast is held back,
+  // and a late tick keeps the force of the one before, from which the hand has gone 0.05 mm: 0.025 N.
   const lacks = held.map(({ newtons, pressed }) => 500 * pressed - newtons);
-  assert.ok(Math.min(...lacks) > -1e-3, `${-Math.min(...lacks)} N more than the spring's`);
+  assert.ok(Math.min(...lacks) > -0.03, `${-Math.min(...lacks)} N more than the spring's`);
   const rising = lacks.filter((lack, at) => held[at].newtons > 0.5 && lack < 0.05);
   assert.ok(rising.length > 50, `${rising.length} ticks as the spring has it`);
   await page.click("#over-depth");
