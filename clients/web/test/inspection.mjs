@@ -111,7 +111,7 @@ test("ticks later than the server's objective are counted and marked", async () 
   await until("and marked", async () => (await pixels(page, isBad)) > 30);
 });
 
-test("what the pointer points at is told; picked points move with the tissue and are measured", async () => {
+test("what is under the pointer is described; picked points move with the tissue and are measured", async () => {
   const server = await serve();
   const { tissue_id, loop } = await pressed(server);
   const page = await view(server.page, WIDE);
