@@ -124,34 +124,42 @@ pub unsafe extern "C" fn palpate_link_report(
     })
 }
 
+/// Makes a report of one whose fields have the same names.
+macro_rules! report_of {
+    ($report:ident, $corner:ident, $sign_rule:expr) => {
+        palpate_mesh_report {
+            n_vertices: $report.vertices,
+            n_triangles: $report.triangles,
+            n_bodies: $report.bodies,
+            is_closed: $report.closed.into(),
+            open_edges: $report.open_edges,
+            welded_edges: $report.welded_edges,
+            non_manifold_edges: $report.non_manifold_edges,
+            inconsistent_edges: $report.inconsistent_edges,
+            degenerate_triangles: $report.degenerate_triangles,
+            duplicate_triangles: $report.duplicate_triangles,
+            unreferenced_vertices: $report.unreferenced_vertices,
+            reversed_triangles: $report.reversed_triangles,
+            filled_holes: $report.filled_holes,
+            added_triangles: $report.added_triangles,
+            sign_rule: $sign_rule,
+            volume_m3: $report.volume_m3,
+            area_m2: $report.area_m2,
+            mean_edge_m: $report.mean_edge_m,
+            box_min_m: $corner($report.box_min_m),
+            box_max_m: $corner($report.box_max_m),
+        }
+    };
+}
+
 impl From<&MeshReport> for palpate_mesh_report {
     fn from(report: &MeshReport) -> palpate_mesh_report {
         let corner = |[x, y, z]: [f32; 3]| palpate_vec3 { x: x.into(), y: y.into(), z: z.into() };
-        palpate_mesh_report {
-            n_vertices: report.vertices,
-            n_triangles: report.triangles,
-            n_bodies: report.bodies,
-            is_closed: report.closed.into(),
-            open_edges: report.open_edges,
-            welded_edges: report.welded_edges,
-            non_manifold_edges: report.non_manifold_edges,
-            inconsistent_edges: report.inconsistent_edges,
-            degenerate_triangles: report.degenerate_triangles,
-            duplicate_triangles: report.duplicate_triangles,
-            unreferenced_vertices: report.unreferenced_vertices,
-            reversed_triangles: report.reversed_triangles,
-            filled_holes: report.filled_holes,
-            added_triangles: report.added_triangles,
-            sign_rule: match report.sign_rule {
-                SignRule::Pseudonormal => palpate_sign_rule::PALPATE_SIGN_PSEUDONORMAL,
-                SignRule::WindingNumber => palpate_sign_rule::PALPATE_SIGN_WINDING_NUMBER,
-            },
-            volume_m3: report.volume_m3,
-            area_m2: report.area_m2,
-            mean_edge_m: report.mean_edge_m,
-            box_min_m: corner(report.box_min_m),
-            box_max_m: corner(report.box_max_m),
-        }
+        let sign_rule = match report.sign_rule {
+            SignRule::Pseudonormal => palpate_sign_rule::PALPATE_SIGN_PSEUDONORMAL,
+            SignRule::WindingNumber => palpate_sign_rule::PALPATE_SIGN_WINDING_NUMBER,
+        };
+        report_of!(report, corner, sign_rule)
     }
 }
 
@@ -161,31 +169,11 @@ impl From<&proto::MeshReport> for palpate_mesh_report {
             let proto::Vec3 { x, y, z } = corner.unwrap_or_default();
             palpate_vec3 { x, y, z }
         };
-        palpate_mesh_report {
-            n_vertices: report.vertices,
-            n_triangles: report.triangles,
-            n_bodies: report.bodies,
-            is_closed: report.closed.into(),
-            open_edges: report.open_edges,
-            welded_edges: report.welded_edges,
-            non_manifold_edges: report.non_manifold_edges,
-            inconsistent_edges: report.inconsistent_edges,
-            degenerate_triangles: report.degenerate_triangles,
-            duplicate_triangles: report.duplicate_triangles,
-            unreferenced_vertices: report.unreferenced_vertices,
-            reversed_triangles: report.reversed_triangles,
-            filled_holes: report.filled_holes,
-            added_triangles: report.added_triangles,
-            sign_rule: match report.sign_rule() {
-                proto::SignRule::Unspecified => palpate_sign_rule::PALPATE_SIGN_UNKNOWN,
-                proto::SignRule::Pseudonormal => palpate_sign_rule::PALPATE_SIGN_PSEUDONORMAL,
-                proto::SignRule::WindingNumber => palpate_sign_rule::PALPATE_SIGN_WINDING_NUMBER,
-            },
-            volume_m3: report.volume_m3,
-            area_m2: report.area_m2,
-            mean_edge_m: report.mean_edge_m,
-            box_min_m: corner(report.box_min_m),
-            box_max_m: corner(report.box_max_m),
-        }
+        let sign_rule = match report.sign_rule() {
+            proto::SignRule::Unspecified => palpate_sign_rule::PALPATE_SIGN_UNKNOWN,
+            proto::SignRule::Pseudonormal => palpate_sign_rule::PALPATE_SIGN_PSEUDONORMAL,
+            proto::SignRule::WindingNumber => palpate_sign_rule::PALPATE_SIGN_WINDING_NUMBER,
+        };
+        report_of!(report, corner, sign_rule)
     }
 }

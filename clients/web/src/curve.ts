@@ -83,7 +83,7 @@ export class Curve {
     if (old > 1000 || old === this.samples.length) this.samples.splice(0, old);
   }
 
-  clear(): void {
+  private clear(): void {
     this.samples = [];
     this.hold(false);
   }
