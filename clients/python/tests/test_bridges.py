@@ -162,12 +162,20 @@ def test_an_arm_of_crtk_is_held_back_and_feels_its_force(
             settles(0.06, turn, np.zeros(3))
         show("CRTK over DDS", latencies_s)
 
-        # What is no pose, and a pose that the server refuses, are reported once and change nothing.
-        command(0.06, (0.0, 0.0, 0.0, 0.0))
-        command(1e6, turns[0][0])
-        command(0.058, turns[0][0])
-        assert answer(measured).pose.position.z == pytest.approx(0.058, abs=1e-9)
-        assert len(errors) == 1 and re.search(r"servo_cp: (orientation|.*tools)", errors[0]), errors
+        # What is no pose, and a pose that the server refuses, are reported once for any number in a row and change
+        # nothing. The arm reads only the newest command: each waits until the one before is reported.
+        def is_reported(z: float, turn: tuple[float, float, float, float], error: str) -> None:
+            known = len(errors)
+            command(z, turn)
+            until("the error of a bad command", lambda: errors[known:] or None)
+            command(z, turn)
+            time.sleep(0.1)
+            command(0.058, turns[0][0])
+            assert answer(measured).pose.position.z == pytest.approx(0.058, abs=1e-9)
+            assert len(errors) == known + 1 and re.search(f"servo_cp: .*{error}", errors[-1]), errors
+
+        is_reported(0.06, (0.0, 0.0, 0.0, 0.0), "orientation")
+        is_reported(1e6, turns[0][0], "tools")
 
 
 def test_slicer_moves_a_tool_and_sees_proxy_force_and_surface(program: ServerProgram, tmp_path: Path) -> None:
