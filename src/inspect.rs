@@ -19,7 +19,7 @@ use crate::{
         short_number::ShortNumber,
         tolerance::{COORDINATE_MAX_M, ENCLOSES_NOTHING},
     },
-    mesh_io::{self, MeshFormat, MeshReadError, UnknownFormat},
+    mesh_io::{self, CellCounts, MeshFile, MeshFormat, MeshReadError, UnknownFormat},
     os::stdout::print,
     scene::{Limits, limits::FIELD_TOLERANCE_SHARE_MIN},
 };
@@ -34,7 +34,7 @@ pub struct InspectArgs {
     /// Factor that converts every coordinate to metres: 0.001 for a file in millimetres.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     pub scale_to_m: f64,
-    /// obj, stl, ply, off or vtk [default: by the file's extension].
+    /// obj, stl, ply, off, vtk, vtu, vtp, msh or glb [default: by the file's extension].
     #[arg(long, value_parser = MeshFormat::from_extension)]
     pub format: Option<MeshFormat>,
     /// The coordinates are left-handed (as Unity's): negate z and reverse the winding.
@@ -84,6 +84,8 @@ struct Examination {
     #[serde(flatten)]
     mesh: MeshReport,
     welded_edges: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cells: Option<CellCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<FieldExamination>,
 }
@@ -149,18 +151,20 @@ pub enum InspectError {
 /// # Errors
 /// Returns an error if the file cannot be read, is damaged or is refused: see [`InspectError`].
 pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
-    let data = read(args)?;
+    let MeshFile { mesh: data, cells } = read(args)?;
     let loaded = checked(args, data.clone())?;
     let closing = if args.json { None } else { closing(args, &loaded, data) };
     let field = args.field.then(|| examine_field(args, loaded.mesh)).transpose()?;
     let welded_edges = loaded.report.welded_edges;
-    let all = Examination { mesh: loaded.report, welded_edges, field };
+    let all = Examination { mesh: loaded.report, welded_edges, cells, field };
     let text = if args.json {
         serde_json::to_string_pretty(&all).map_err(io::Error::from)? + "\n"
     } else {
         let (mesh, field) = (&all.mesh, all.field.as_ref().map(field::table).unwrap_or_default());
-        let verdict = verdict(mesh) + &closing.unwrap_or_default();
-        format!("{}\n{}\n{verdict}\n{field}", args.file.display(), table(mesh))
+        let cell_verdict = cells.map(cell_verdict).unwrap_or_default();
+        let verdict = cell_verdict + &verdict(mesh) + &closing.unwrap_or_default();
+        let table = cells.map(cell_table).unwrap_or_default() + &table(mesh);
+        format!("{}\n{table}\n{verdict}\n{field}", args.file.display())
     };
     Ok(print(&text)?)
 }
@@ -196,7 +200,7 @@ fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExaminat
 }
 
 /// Reads the file once: bytes from a pipe cannot be read again.
-fn read(args: &InspectArgs) -> Result<MeshData, InspectError> {
+fn read(args: &InspectArgs) -> Result<MeshFile, InspectError> {
     let file = || args.file.clone();
     // The format is determined before the file is read: an unknown format fails at once, however large the file is.
     let format = match args.format {
@@ -205,7 +209,7 @@ fn read(args: &InspectArgs) -> Result<MeshData, InspectError> {
             .map_err(|error| InspectError::Format { file: file(), error })?,
     };
     let bytes = fs::read(&args.file).map_err(|error| InspectError::Open { file: file(), error })?;
-    mesh_io::read(&bytes, format).map_err(|error| InspectError::Read { file: file(), error })
+    mesh_io::read_file(&bytes, format).map_err(|error| InspectError::Read { file: file(), error })
 }
 
 /// Loads the mesh as a server with its default limits would.
@@ -256,11 +260,44 @@ fn table(r: &MeshReport) -> String {
         ("reversed triangles", r.reversed_triangles.to_string()),
         ("filled holes", r.filled_holes.to_string()),
     ];
+    in_columns(&rows)
+}
+
+fn cell_table(cells: CellCounts) -> String {
+    let kinds = [
+        ("tetrahedra", cells.tetrahedra),
+        ("pyramids", cells.pyramids),
+        ("wedges", cells.wedges),
+        ("hexahedra", cells.hexahedra),
+    ];
+    let found = kinds.into_iter().filter(|(_, n)| *n > 0);
+    let rows: Vec<_> = found
+        .chain([
+            ("inverted cells", cells.inverted),
+            ("faces of over two cells", cells.overfull_faces),
+        ])
+        .map(|(name, n)| (name, n.to_string()))
+        .collect();
+    in_columns(&rows)
+}
+
+fn in_columns(rows: &[(&str, String)]) -> String {
     rows.iter().fold(String::new(), |mut table, (name, value)| {
         // Writing to a string cannot fail.
         let _ = writeln!(table, "  {name:<24}{value}");
         table
     })
+}
+
+fn cell_verdict(cells: CellCounts) -> String {
+    let n = cells.tetrahedra + cells.pyramids + cells.wedges + cells.hexahedra;
+    let overlap = match cells.overfull_faces {
+        0 => "",
+        _ => " Cells overlap: some faces belong to more than two of them.",
+    };
+    format!(
+        "The surface is the boundary of {n} cells; inner points are vertices without a triangle.{overlap}\n"
+    )
 }
 
 fn verdict(r: &MeshReport) -> String {
@@ -326,7 +363,7 @@ mod tests {
     }
 
     fn loaded(args: &InspectArgs) -> Result<LoadedMesh, InspectError> {
-        checked(args, read(args)?)
+        checked(args, read(args)?.mesh)
     }
 
     #[test]
@@ -356,7 +393,7 @@ mod tests {
         fs::write(&file, text).expect("a temporary folder");
         let args = InspectArgs { file, scale_to_m: 1e-3, ..args_of_any() };
         let open = loaded(&args).expect("a mesh");
-        let data = read(&args).expect("readable");
+        let data = read(&args).expect("readable").mesh;
         let said = closing(&args, &open, data.clone()).expect("a hole");
         // The box of the hole is 3 x 4 x 0.1 mm, and its diagonal 5.001.
         assert!(said.contains(" --fill-holes-m 0.0051 closes it"), "{said}");
@@ -365,6 +402,28 @@ mod tests {
         let closed = loaded(&closed_args).expect("a mesh");
         assert!(closed.report.closed && closing(&closed_args, &closed, data).is_none());
         fs::remove_file(&closed_args.file).expect("an own file");
+    }
+
+    #[test]
+    fn a_volume_mesh_is_shown_with_its_cells() {
+        let file = std::env::temp_dir().join(format!("palpate-cells-{}.vtk", std::process::id()));
+        let text = "# vtk DataFile Version 3.0\ntwo tetrahedra, one inverted\nASCII\nDATASET UNSTRUCTURED_GRID\n\
+                    POINTS 5 float\n0 0 0 1 0 0 0 1 0 0 0 1 0 0 -1\nCELLS 2 10\n4 0 1 2 3\n4 0 1 2 4\n\
+                    CELL_TYPES 2\n10 10\n";
+        fs::write(&file, text).expect("a temporary folder");
+        let args = InspectArgs { file, ..args_of_any() };
+        let MeshFile { mesh, cells } = read(&args).expect("readable");
+        fs::remove_file(&args.file).expect("an own file");
+        let cells = cells.expect("cells");
+        assert_eq!(
+            cell_table(cells),
+            "  tetrahedra              2\n  inverted cells          1\n  faces of over two cells 0\n"
+        );
+        assert!(cell_verdict(cells).starts_with("The surface is the boundary of 2 cells;"));
+        let report = checked(&args, mesh).expect("a mesh").report;
+        // In centimetres: a third of a cubic centimetre.
+        assert!(report.closed && report.reversed_triangles == 0);
+        assert!((report.volume_m3 - 1e-6 / 3.0).abs() < 1e-12, "{report:?}");
     }
 
     /// Split vertices are joined and leave nothing to fill; a mesh that only its own mirror image would close stays

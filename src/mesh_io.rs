@@ -4,6 +4,10 @@
 //! first compared with the bytes present. A reader rejects files that it cannot read and reports the position;
 //! [`crate::geometry::mesh::load`] checks whether the arrays make a mesh, by identical rules for all formats.
 
+mod cells;
+mod glb;
+mod mesh_file;
+mod msh;
 mod obj;
 mod off;
 mod ply;
@@ -13,11 +17,15 @@ mod read_room;
 mod stl;
 mod text;
 mod vtk;
+mod vtk_xml;
 
 use std::path::Path;
 
+pub use cells::CellCounts;
+pub use mesh_file::MeshFile;
 pub use read_error::{FilePlace, MeshReadError};
-pub use read_room::{READ_BYTES_MIN, READ_BYTES_PER_BYTE};
+
+use read_room::{READ_BYTES_MIN, READ_BYTES_PER_BYTE, READ_BYTES_PER_COMPRESSED_BYTE};
 
 use crate::geometry::MeshData;
 
@@ -32,8 +40,16 @@ pub enum MeshFormat {
     Ply,
     /// OFF, ASCII.
     Off,
-    /// Legacy VTK PolyData, ASCII or binary.
+    /// Legacy VTK, ASCII or binary: PolyData, or an UnstructuredGrid's boundary.
     Vtk,
+    /// VTK XML: an UnstructuredGrid's boundary.
+    Vtu,
+    /// VTK XML: PolyData.
+    Vtp,
+    /// Gmsh's MSH, versions 2.2 and 4.1, ASCII or binary: the boundary of its volume cells, or its faces.
+    Msh,
+    /// Binary glTF: the triangles of its scene.
+    Glb,
 }
 
 impl MeshFormat {
@@ -49,6 +65,10 @@ impl MeshFormat {
             "ply" => Ok(MeshFormat::Ply),
             "off" => Ok(MeshFormat::Off),
             "vtk" => Ok(MeshFormat::Vtk),
+            "vtu" => Ok(MeshFormat::Vtu),
+            "vtp" => Ok(MeshFormat::Vtp),
+            "msh" => Ok(MeshFormat::Msh),
+            "glb" => Ok(MeshFormat::Glb),
             _ => Err(UnknownFormat { got: extension.to_owned() }),
         }
     }
@@ -62,31 +82,51 @@ impl MeshFormat {
         let extension = path.extension().map(|e| e.to_string_lossy()).unwrap_or_default();
         MeshFormat::from_extension(&extension)
     }
+
+    /// Most memory that reading a file of `n_bytes` takes, bytes: its arrays, without the file itself.
+    pub fn read_bytes_max(self, n_bytes: u64) -> u64 {
+        let times = match self {
+            MeshFormat::Vtu | MeshFormat::Vtp => READ_BYTES_PER_COMPRESSED_BYTE,
+            _ => READ_BYTES_PER_BYTE,
+        };
+        n_bytes.saturating_mul(times).max(READ_BYTES_MIN)
+    }
 }
 
 /// A file extension that names no readable format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown mesh format {got:?}, expected obj, stl, ply, off or vtk")]
+#[error("unknown mesh format {got:?}, expected obj, stl, ply, off, vtk, vtu, vtp, msh or glb")]
 pub struct UnknownFormat {
     /// The extension.
     pub got: String,
 }
 
+/// Reads the surface of a whole file: see [`read_file`].
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read(bytes: &[u8], format: MeshFormat) -> Result<MeshData, MeshReadError> {
+    read_file(bytes, format).map(|file| file.mesh)
+}
+
 /// Reads a whole file. Polygons, convex or not, become triangles between their corners; vertices keep the file's
-/// numbers (STL has none: its vertices are numbered as they first appear). The result takes at most
-/// [`READ_BYTES_PER_BYTE`] times the file's size, or [`READ_BYTES_MIN`] bytes.
+/// numbers (STL has none: its vertices are numbered as they first appear). The surface of a volume mesh is the faces of
+/// exactly one cell, which face outwards. The result takes at most [`MeshFormat::read_bytes_max`].
 ///
 /// # Errors
 /// The first damage met, or more triangles than that memory holds. NaN, infinities and vertex numbers beyond the last
 /// are mostly not damage here: the validator rejects them.
-pub fn read(bytes: &[u8], format: MeshFormat) -> Result<MeshData, MeshReadError> {
+pub fn read_file(bytes: &[u8], format: MeshFormat) -> Result<MeshFile, MeshReadError> {
     let bytes = without_mark(bytes, format);
     match format {
-        MeshFormat::Obj => obj::read(bytes),
-        MeshFormat::Stl => stl::read(bytes),
-        MeshFormat::Ply => ply::read(bytes),
-        MeshFormat::Off => off::read(bytes),
+        MeshFormat::Obj => obj::read(bytes).map(MeshFile::from),
+        MeshFormat::Stl => stl::read(bytes).map(MeshFile::from),
+        MeshFormat::Ply => ply::read(bytes).map(MeshFile::from),
+        MeshFormat::Off => off::read(bytes).map(MeshFile::from),
         MeshFormat::Vtk => vtk::read(bytes),
+        MeshFormat::Vtu | MeshFormat::Vtp => vtk_xml::read(bytes),
+        MeshFormat::Msh => msh::read(bytes),
+        MeshFormat::Glb => glb::read(bytes).map(MeshFile::from),
     }
 }
 

@@ -3,7 +3,7 @@
 use palpate::{
     geometry::{LoadOptions, mesh::load::load},
     index::LatLonOptions,
-    mesh_io::{self, MeshFormat, READ_BYTES_MIN, READ_BYTES_PER_BYTE},
+    mesh_io::{self, MeshFormat},
     surface::Surface,
 };
 
@@ -18,7 +18,7 @@ const BYTES_BESIDE_MAX: usize = 2 << 20;
 /// No panic, no memory on the word of a header, and a mesh that is accepted is a sound one.
 pub fn check(bytes: &[u8], format: MeshFormat) {
     let (read, peak) = peak_during(|| mesh_io::read(bytes, format));
-    let allowed = BYTES_BESIDE_MAX + READ_BYTES_MIN.max(READ_BYTES_PER_BYTE * bytes.len());
+    let allowed = BYTES_BESIDE_MAX + format.read_bytes_max(bytes.len() as u64) as usize;
     assert!(peak <= allowed, "reading {} bytes took {peak}, allowed {allowed}", bytes.len());
     let Ok(data) = read else { return };
     let sent = (data.positions.len(), data.triangles.len());

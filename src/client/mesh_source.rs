@@ -153,6 +153,10 @@ fn on_the_wire(format: MeshFormat) -> proto::MeshFormat {
         MeshFormat::Ply => proto::MeshFormat::Ply,
         MeshFormat::Off => proto::MeshFormat::Off,
         MeshFormat::Vtk => proto::MeshFormat::Vtk,
+        MeshFormat::Vtu => proto::MeshFormat::Vtu,
+        MeshFormat::Vtp => proto::MeshFormat::Vtp,
+        MeshFormat::Msh => proto::MeshFormat::Msh,
+        MeshFormat::Glb => proto::MeshFormat::Glb,
     }
 }
 

@@ -87,6 +87,8 @@ pub enum FilePlace {
     Facet(usize),
     /// Face: a polygon or a strip's triangle, counted from 0.
     Face(usize),
+    /// Cell of a grid, counted from 0.
+    Cell(usize),
 }
 
 impl fmt::Display for FilePlace {
@@ -96,6 +98,7 @@ impl fmt::Display for FilePlace {
             FilePlace::Byte(n) => write!(f, "byte {n}"),
             FilePlace::Facet(n) => write!(f, "facet {n}"),
             FilePlace::Face(n) => write!(f, "face {n}"),
+            FilePlace::Cell(n) => write!(f, "cell {n}"),
         }
     }
 }

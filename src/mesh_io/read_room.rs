@@ -5,20 +5,31 @@ use super::read_error::{FilePlace, MeshReadError};
 /// Bytes that a reader may allocate for each byte of its file. Files written by tools need less than two: the densest
 /// one met, quads of a binary PLY file with 16-bit vertex numbers, gives 36 bytes of arrays for 21 of file. Polygons of
 /// many corners, each a digit and a space, would give eight.
-pub const READ_BYTES_PER_BYTE: usize = 3;
+pub(super) const READ_BYTES_PER_BYTE: u64 = 3;
+/// Bytes that a reader may allocate for each byte of a file that may be compressed. VTK's own writer stores the cells
+/// of a regular grid as an eighth of the arrays that they give.
+pub(super) const READ_BYTES_PER_COMPRESSED_BYTE: u64 = 8;
 /// Bytes that a reader may allocate for any file: a cube in single digits is denser than any large mesh.
-pub const READ_BYTES_MIN: usize = 1 << 20;
+pub(super) const READ_BYTES_MIN: u64 = 1 << 20;
 
 /// Remaining memory budget of a reader.
 pub(super) struct ReadRoom {
-    n_file_bytes: usize,
-    left: usize,
+    n_file_bytes: u64,
+    left: u64,
 }
 
 impl ReadRoom {
     pub(super) fn of(file: &[u8]) -> ReadRoom {
-        let n_file_bytes = file.len();
-        let left = n_file_bytes.saturating_mul(READ_BYTES_PER_BYTE).max(READ_BYTES_MIN);
+        ReadRoom::times(READ_BYTES_PER_BYTE, file)
+    }
+
+    pub(super) fn of_compressed(file: &[u8]) -> ReadRoom {
+        ReadRoom::times(READ_BYTES_PER_COMPRESSED_BYTE, file)
+    }
+
+    fn times(n_bytes_per_byte: u64, file: &[u8]) -> ReadRoom {
+        let n_file_bytes = file.len() as u64;
+        let left = n_file_bytes.saturating_mul(n_bytes_per_byte).max(READ_BYTES_MIN);
         ReadRoom { n_file_bytes, left }
     }
 
@@ -51,12 +62,12 @@ impl ReadRoom {
         what: &str,
         place: FilePlace,
     ) -> Result<(), MeshReadError> {
-        let left = self.left as u64;
+        let left = self.left;
         if needed > left {
-            let (what, file) = (what.to_owned(), self.n_file_bytes as u64);
+            let (what, file) = (what.to_owned(), self.n_file_bytes);
             return Err(MeshReadError::TooDense { place, count: n, what, needed, left, file });
         }
-        self.left -= needed as usize;
+        self.left -= needed;
         Ok(())
     }
 }

@@ -10,8 +10,17 @@ use crate::{
     oracle::{Random, shapes, shared_data},
 };
 
-const FORMATS: [MeshFormat; 5] =
-    [MeshFormat::Obj, MeshFormat::Stl, MeshFormat::Ply, MeshFormat::Off, MeshFormat::Vtk];
+const FORMATS: [MeshFormat; 9] = [
+    MeshFormat::Obj,
+    MeshFormat::Stl,
+    MeshFormat::Ply,
+    MeshFormat::Off,
+    MeshFormat::Vtk,
+    MeshFormat::Vtu,
+    MeshFormat::Vtp,
+    MeshFormat::Msh,
+    MeshFormat::Glb,
+];
 
 fn lines<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
     items.iter().map(|item| line(item) + "\n").collect()
@@ -102,6 +111,112 @@ fn write_vtk_binary(m: &MeshData) -> Vec<u8> {
     bytes
 }
 
+fn write_vtp(m: &MeshData) -> Vec<u8> {
+    let array = |name: &str, kind: &str, numbers: String| {
+        format!(
+            "<DataArray type=\"{kind}\" Name=\"{name}\" format=\"ascii\">\n{numbers}</DataArray>\n"
+        )
+    };
+    let ends: Vec<usize> = (1..=m.triangles.len()).map(|t| 3 * t).collect();
+    let polygons = array("connectivity", "Int64", lines(&m.triangles, numbers))
+        + &array("offsets", "Int64", lines(&ends, usize::to_string));
+    format!(
+        "<?xml version=\"1.0\"?>\n<VTKFile type=\"PolyData\" byte_order=\"LittleEndian\">\n<PolyData>\n\
+         <Piece NumberOfPoints=\"{}\" NumberOfPolys=\"{}\">\n<Points>\n{}</Points>\n<Polys>\n{polygons}</Polys>\n\
+         </Piece>\n</PolyData>\n</VTKFile>\n",
+        m.positions.len(),
+        m.triangles.len(),
+        array("Points", "Float32", lines(&m.positions, point)),
+    )
+    .into_bytes()
+}
+
+/// The appended bytes of a file with a header of four bytes for each array.
+fn write_vtp_appended(m: &MeshData) -> Vec<u8> {
+    let arrays = [
+        m.positions
+            .iter()
+            .flat_map(|p| p.to_array())
+            .flat_map(f32::to_le_bytes)
+            .collect::<Vec<u8>>(),
+        m.triangles.as_flattened().iter().flat_map(|v| v.to_le_bytes()).collect(),
+        (1..=m.triangles.len() as u32).flat_map(|t| (3 * t).to_le_bytes()).collect(),
+    ];
+    let mut appended = Vec::new();
+    let mut array = |name: &str, kind: &str, bytes: &[u8]| {
+        let offset = appended.len();
+        appended.extend((bytes.len() as u32).to_le_bytes());
+        appended.extend(bytes);
+        format!(
+            "<DataArray type=\"{kind}\" Name=\"{name}\" format=\"appended\" offset=\"{offset}\"/>"
+        )
+    };
+    let text = format!(
+        "<VTKFile type=\"PolyData\" byte_order=\"LittleEndian\"><PolyData><Piece NumberOfPoints=\"{}\" \
+         NumberOfPolys=\"{}\"><Points>{}</Points><Polys>{}{}</Polys></Piece></PolyData><AppendedData encoding=\"raw\">_",
+        m.positions.len(),
+        m.triangles.len(),
+        array("Points", "Float32", &arrays[0]),
+        array("connectivity", "UInt32", &arrays[1]),
+        array("offsets", "UInt32", &arrays[2]),
+    );
+    [text.as_bytes(), &appended, b"</AppendedData></VTKFile>"].concat()
+}
+
+fn write_msh(m: &MeshData) -> Vec<u8> {
+    let (n, k) = (m.positions.len(), m.triangles.len());
+    let numbered = |lines: String| -> String {
+        lines.lines().enumerate().map(|(i, line)| format!("{} {line}\n", i + 1)).collect()
+    };
+    let nodes = numbered(lines(&m.positions, point));
+    let elements = numbered(lines(&m.triangles, |t| format!("2 0 {}", numbers(&t.map(|v| v + 1)))));
+    format!(
+        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n{n}\n{nodes}$EndNodes\n$Elements\n{k}\n{elements}$EndElements\n"
+    )
+    .into_bytes()
+}
+
+fn write_msh_binary(m: &MeshData) -> Vec<u8> {
+    let sizes =
+        |sizes: &[usize]| sizes.iter().flat_map(|n| (*n as u64).to_be_bytes()).collect::<Vec<u8>>();
+    let ints = |ints: [u32; 3]| ints.map(u32::to_be_bytes).concat();
+    let (n, k) = (m.positions.len(), m.triangles.len());
+    let mut bytes = b"$MeshFormat\n4.1 1 8\n\0\0\0\x01\n$EndMeshFormat\n$Nodes\n".to_vec();
+    bytes.extend([sizes(&[1, n, 1, n]), ints([2, 1, 0]), sizes(&[n])].concat());
+    bytes.extend(sizes(&(1..=n).collect::<Vec<_>>()));
+    bytes.extend(
+        m.positions.iter().flat_map(|p| p.as_dvec3().to_array()).flat_map(f64::to_be_bytes),
+    );
+    bytes.extend(b"\n$EndNodes\n$Elements\n");
+    bytes.extend([sizes(&[1, k, 1, k]), ints([2, 1, 2]), sizes(&[k])].concat());
+    for (i, t) in m.triangles.iter().enumerate() {
+        bytes.extend(sizes(&[i + 1, t[0] as usize + 1, t[1] as usize + 1, t[2] as usize + 1]));
+    }
+    [bytes, b"\n$EndElements\n".to_vec()].concat()
+}
+
+fn write_glb(m: &MeshData) -> Vec<u8> {
+    let (n, k) = (m.positions.len(), m.triangles.len());
+    let json = format!(
+        "{{\"scenes\":[{{\"nodes\":[0]}}],\"nodes\":[{{\"mesh\":0}}],\"meshes\":[{{\"primitives\":[\
+         {{\"attributes\":{{\"POSITION\":0}},\"indices\":1}}]}}],\"accessors\":[{{\"bufferView\":0,\
+         \"componentType\":5126,\"count\":{n},\"type\":\"VEC3\"}},{{\"bufferView\":1,\"componentType\":5125,\
+         \"count\":{},\"type\":\"SCALAR\"}}],\"bufferViews\":[{{\"buffer\":0,\"byteLength\":{}}},\
+         {{\"buffer\":0,\"byteOffset\":{},\"byteLength\":{}}}]}}",
+        3 * k,
+        12 * n,
+        12 * n,
+        12 * k,
+    );
+    let positions = m.positions.iter().flat_map(|p| p.to_array()).flat_map(f32::to_le_bytes);
+    let corners = m.triangles.as_flattened().iter().flat_map(|v| v.to_le_bytes());
+    let data: Vec<u8> = positions.chain(corners).collect();
+    let word = |n: usize| (n as u32).to_le_bytes();
+    let head = [*b"glTF", word(2), word(28 + json.len() + data.len()), word(json.len()), *b"JSON"]
+        .concat();
+    [head, json.into_bytes(), word(data.len()).to_vec(), b"BIN\0".to_vec(), data].concat()
+}
+
 /// Writes the mesh in every format and encoding.
 fn written(m: &MeshData) -> Vec<(MeshFormat, Vec<u8>)> {
     vec![
@@ -114,6 +229,11 @@ fn written(m: &MeshData) -> Vec<(MeshFormat, Vec<u8>)> {
         (MeshFormat::Ply, write_ply_binary(m, true)),
         (MeshFormat::Vtk, write_vtk_ascii(m)),
         (MeshFormat::Vtk, write_vtk_binary(m)),
+        (MeshFormat::Vtp, write_vtp(m)),
+        (MeshFormat::Vtp, write_vtp_appended(m)),
+        (MeshFormat::Msh, write_msh(m)),
+        (MeshFormat::Msh, write_msh_binary(m)),
+        (MeshFormat::Glb, write_glb(m)),
     ]
 }
 
@@ -137,7 +257,7 @@ fn must_do_no_harm(bytes: &[u8], format: MeshFormat) {
 fn formats_have_their_extensions() {
     assert_eq!(MeshFormat::from_path(Path::new("a/b.OBJ")), Ok(MeshFormat::Obj));
     assert_eq!(MeshFormat::from_extension("vtk"), Ok(MeshFormat::Vtk));
-    for path in ["a/b", "a.obj/b", "b.vtp"] {
+    for path in ["a/b", "a.obj/b", "b.gltf"] {
         assert!(MeshFormat::from_path(Path::new(path)).is_err(), "{path}");
     }
 }
@@ -216,10 +336,21 @@ fn a_vertex_that_is_not_there_is_refused_in_every_format() {
         (MeshFormat::Ply, write_ply_binary(&mesh, true)),
         (MeshFormat::Vtk, write_vtk_ascii(&mesh)),
         (MeshFormat::Vtk, write_vtk_binary(&mesh)),
+        (MeshFormat::Vtp, write_vtp(&mesh)),
+        (MeshFormat::Vtp, write_vtp_appended(&mesh)),
     ] {
         let refused = read(&bytes, format).map(|data| load(data, &LoadOptions::default()));
         let said = refused.expect("readable").expect_err("no such vertex").to_string();
         assert_eq!(said, "triangles[3][1] = 99, expected < 12", "{format:?}");
+    }
+    // A tag of Gmsh names a node; a number beyond a mesh of glTF would be a vertex of the next.
+    for (format, bytes, said) in [
+        (MeshFormat::Msh, write_msh(&mesh), "expected the tag of a node, got \"100\""),
+        (MeshFormat::Msh, write_msh_binary(&mesh), "expected the tag of a node, got \"100\""),
+        (MeshFormat::Glb, write_glb(&mesh), "expected a vertex number below 12, got \"99\""),
+    ] {
+        let found = read(&bytes, format).expect_err("no such vertex").to_string();
+        assert!(found.ends_with(said), "{format:?}: {found}");
     }
 }
 

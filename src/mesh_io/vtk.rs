@@ -1,38 +1,53 @@
-//! Legacy VTK PolyData, ASCII or binary (big-endian), file versions 1 to 5.
+//! Legacy VTK PolyData and UnstructuredGrid, ASCII or binary (big-endian), file versions 1 to 5.
 //!
-//! Own code: vtkio allocates by a header's counts, and aborts. `POINTS`, `POLYGONS` and `TRIANGLE_STRIPS` are read;
-//! vertices, lines and fields are skipped, and reading ends at point or cell data. From version 5 on cells are stored
-//! as offsets and connectivity.
+//! Own code: vtkio allocates by a header's counts, and aborts. Points and cells are read; vertices, lines and fields
+//! are skipped, and reading ends at point or cell data. From version 5 on cells are stored as offsets and
+//! connectivity.
 
 mod block;
+pub(super) mod number_kind;
+pub(super) mod unstructured;
 
 use glam::Vec3;
 
 use super::{
+    cells::Cells,
+    mesh_file::MeshFile,
     polygon::Faces,
     read_error::{FilePlace, MeshReadError, excerpt, unexpected},
 };
-use crate::geometry::MeshData;
-use block::{BYTE, INT, ValueKind, Vtk};
+use block::{ValueKind, Vtk};
+use number_kind::{BYTE, INT};
+use unstructured::{Connectivity, no_cell};
 
-pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+pub(super) fn read(bytes: &[u8]) -> Result<MeshFile, MeshReadError> {
     let mut file = Vtk::open(bytes)?;
     let (mut positions, mut faces) = (Vec::new(), Faces::default());
+    let mut cells = None;
     while let Some(section) = file.section()? {
         match section {
             Section::Points => positions = file.points()?,
-            Section::Polygons => file.cells("POLYGONS", &mut faces, Faces::push_polygon)?,
-            Section::Strips => file.cells("TRIANGLE_STRIPS", &mut faces, Faces::push_strip)?,
-            Section::Vertices => file.cells("VERTICES", &mut Faces::default(), |_, _| true)?,
-            Section::Lines => file.cells("LINES", &mut Faces::default(), |_, _| true)?,
+            Section::Polygons => file.faces("POLYGONS", &mut faces, Faces::push_polygon)?,
+            Section::Strips => file.faces("TRIANGLE_STRIPS", &mut faces, Faces::push_strip)?,
+            Section::Vertices => drop(file.connectivity("VERTICES")?),
+            Section::Lines => drop(file.connectivity("LINES")?),
+            Section::Cells => cells = Some(file.connectivity("CELLS")?.0),
+            Section::CellTypes => {
+                let types = file.cell_types()?;
+                let place = file.place();
+                let cells = cells.ok_or_else(|| unexpected(place, "CELLS before", None))?;
+                return unstructured::mesh(positions, cells, &types, place, &mut file.room);
+            }
             Section::Field => file.field()?,
             Section::Metadata => file.skip_metadata(),
             // The remaining sections belong to points or cells and do not describe the surface.
             Section::Attributes => break,
         }
     }
-    let triangles = faces.cut(&positions, &mut file.room)?;
-    Ok(MeshData { positions, triangles })
+    if cells.is_some() {
+        return Err(unexpected(file.place(), "CELL_TYPES", None));
+    }
+    MeshFile::new(positions, faces, Cells::default(), &mut file.room)
 }
 
 #[derive(Clone, Copy)]
@@ -42,17 +57,21 @@ enum Section {
     Strips,
     Vertices,
     Lines,
+    Cells,
+    CellTypes,
     Field,
     Metadata,
     Attributes,
 }
 
-const SECTIONS: [(&str, Section); 9] = [
+const SECTIONS: [(&str, Section); 11] = [
     ("POINTS", Section::Points),
     ("POLYGONS", Section::Polygons),
     ("TRIANGLE_STRIPS", Section::Strips),
     ("VERTICES", Section::Vertices),
     ("LINES", Section::Lines),
+    ("CELLS", Section::Cells),
+    ("CELL_TYPES", Section::CellTypes),
     ("FIELD", Section::Field),
     ("METADATA", Section::Metadata),
     ("POINT_DATA", Section::Attributes),
@@ -80,62 +99,43 @@ impl Vtk<'_> {
         self.point_block(&format!("POINTS {n}"), n, kind)
     }
 
-    /// Adds the triangles of cells. `push` returns true if the corners make such a cell.
-    fn cells(
+    /// Adds the triangles of a section's cells. `push` returns true if the corners make such a cell.
+    fn faces(
         &mut self,
         name: &str,
         faces: &mut Faces,
         push: fn(&mut Faces, &[u32]) -> bool,
     ) -> Result<(), MeshReadError> {
+        let (cells, section, place) = self.connectivity(name)?;
+        cells.add_to(faces, push, &section, place, &mut self.room)
+    }
+
+    /// Reads a section's cells. Returns them with the section's line and place.
+    fn connectivity(
+        &mut self,
+        name: &str,
+    ) -> Result<(Connectivity, String, FilePlace), MeshReadError> {
         let n: u64 = self.text.number("the number of cells")?;
         let size: u64 = self.text.number("the size of the cells")?;
         let (place, section) = (self.place(), format!("{name} {n} {size}"));
-        let refused = |cell: usize, got: String| {
-            let expected = format!("cell {cell} of {section} to be one");
-            Err(MeshReadError::Unexpected { place, expected, got })
-        };
         // Version 5 stores cells as offsets and connectivity, earlier versions store each as its length and its
         // corners.
-        if self.major_version >= 5 {
-            let offsets = self.array("OFFSETS", n)?;
-            let corners = self.array("CONNECTIVITY", size)?;
-            // A cell of k corners has k - 2 triangles, as polygon and as strip; there is one more offset than cells.
-            let n_triangles = size.saturating_sub(2 * n.saturating_sub(1));
-            faces.make_room(n_triangles, &mut self.room, place)?;
-            for (cell, ends) in offsets.windows(2).enumerate() {
-                match corners.get(ends[0] as usize..ends[1] as usize) {
-                    Some(corners) if push(faces, corners) => {}
-                    _ => return refused(cell, format!("offsets {} to {}", ends[0], ends[1])),
-                }
-            }
-            return Ok(());
-        }
-        let numbers = self.counts(&section, size, INT)?;
-        let n_triangles = size.saturating_sub(n.saturating_mul(3));
-        faces.make_room(n_triangles, &mut self.room, place)?;
-        let mut rest = &numbers[..];
-        for cell in 0..n as usize {
-            let Some((k, after)) = rest.split_first() else {
-                return refused(cell, "the end of the section".to_owned());
-            };
-            // Lengths come from the file: each is checked against the remaining corners.
-            match after.split_at_checked(*k as usize) {
-                Some((corners, after)) if push(faces, corners) => rest = after,
-                Some(_) => return refused(cell, format!("one of {k} corners")),
-                None => {
-                    return refused(
-                        cell,
-                        format!("one of {k} corners, {} of them there", after.len()),
-                    );
-                }
-            }
-        }
-        match rest.len() {
-            0 => Ok(()),
-            n_more => {
-                refused(n as usize, format!("the end of the cells and {n_more} numbers more"))
-            }
-        }
+        let cells = if self.major_version >= 5 {
+            let bounds = self.array("OFFSETS", n)?;
+            Connectivity::by_bounds(bounds, self.array("CONNECTIVITY", size)?)
+        } else {
+            let numbers = self.counts(&section, size, INT)?;
+            // A cell takes a number at least.
+            let bounds = self.room.vec(n.min(size) + 1, "cells", place)?;
+            Connectivity::by_lengths(n as usize, numbers, bounds)
+                .map_err(|damage| no_cell(&section, place, damage))?
+        };
+        Ok((cells, section, place))
+    }
+
+    fn cell_types(&mut self) -> Result<Vec<u32>, MeshReadError> {
+        let n: u64 = self.text.number("the number of cells")?;
+        self.counts(&format!("CELL_TYPES {n}"), n, INT)
     }
 
     fn array(&mut self, name: &str, n: u64) -> Result<Vec<u32>, MeshReadError> {

@@ -12,7 +12,7 @@ import pytest
 from support import CORNERS, SIDES, octahedron
 
 import palpate
-from palpate.mesh import arrays_of
+from palpate.mesh import content_of
 from palpate.pose import as_pose
 
 
@@ -97,9 +97,11 @@ def test_a_mesh_of_any_package_is_a_tissue_and_a_tool(scene: palpate.Scene) -> N
 
 def test_what_is_no_mesh_of_triangles_is_refused(scene: palpate.Scene) -> None:
     with pytest.raises(TypeError, match="mesh has dict, expected a file"):
-        arrays_of({})
-    with pytest.raises(ValueError, match=r"cells of the types \['quad', 'triangle'\]"):
-        arrays_of(SimpleNamespace(points=CORNERS, cells_dict={"triangle": SIDES, "quad": SIDES}))
+        content_of({})
+    with pytest.raises(ValueError, match=r"cells of the types \['tetra10'\], expected triangles"):
+        content_of(SimpleNamespace(points=CORNERS, cells_dict={"triangle": SIDES, "tetra10": SIDES}))
+    with pytest.raises(ValueError, match=r"cells of type wedge has the shape \(8, 3\)"):
+        content_of(SimpleNamespace(points=CORNERS, cells_dict={"wedge": SIDES}))
     quads: Any = SimpleNamespace(vertices=CORNERS, faces=np.zeros((2, 4), np.int64))
     with pytest.raises(ValueError, match=r"triangles has the shape \(2, 4\)"):
         scene.add_tissue("quads", quads)

@@ -120,7 +120,7 @@ pub(in crate::load) struct RunArgs {
     /// Duration of the run.
     #[arg(long, default_value_t = 10.0, value_parser = duration)]
     seconds: f64,
-    /// Mesh file (obj, stl, ply, off, vtk) as the tissue [default: a generated organ].
+    /// Mesh file (obj, stl, ply, off, vtk, vtu, vtp, msh, glb) as the tissue [default: a generated organ].
     #[arg(long, value_name = "FILE")]
     tissue: Option<PathBuf>,
     /// Mesh file as the tool, held by its thicker end [default: a generated grasper].

@@ -2,73 +2,20 @@
 
 use glam::Vec3;
 
+use super::number_kind::{ByteOrder, NumberKind};
 use crate::mesh_io::{
     read_error::{FilePlace, MeshReadError, check_fits, check_text_fits, unexpected},
     read_room::ReadRoom,
     text::TextCursor,
 };
 
-/// Storage type of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
-    form: Form,
-    n_bytes: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Signed,
-    Unsigned,
-    Float,
-}
-
 /// Storage type of an array's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
-    Number(Kind),
+    Number(NumberKind),
     /// Eight values in a byte.
     Bit,
     String,
-}
-
-pub(super) const BYTE: Kind = Kind { form: Form::Unsigned, n_bytes: 1 };
-pub(super) const INT: Kind = Kind { form: Form::Signed, n_bytes: 4 };
-
-impl Kind {
-    /// Type of a name, in any case.
-    fn named(name: &str) -> Option<Kind> {
-        let name = name.to_ascii_lowercase();
-        let (form, n_bytes) = match name.strip_prefix("vtktype").unwrap_or(&name) {
-            "float" | "float32" => (Form::Float, 4),
-            "double" | "float64" => (Form::Float, 8),
-            "char" | "signed_char" | "int8" => (Form::Signed, 1),
-            "unsigned_char" | "uint8" => (Form::Unsigned, 1),
-            "short" | "int16" => (Form::Signed, 2),
-            "unsigned_short" | "uint16" => (Form::Unsigned, 2),
-            // Legacy files hold a vtkIdType in 4 bytes, although it has 8 in memory.
-            "int" | "int32" | "vtkidtype" => (Form::Signed, 4),
-            "unsigned_int" | "uint32" => (Form::Unsigned, 4),
-            "long" | "int64" => (Form::Signed, 8),
-            "unsigned_long" | "uint64" => (Form::Unsigned, 8),
-            _ => return None,
-        };
-        Some(Kind { form, n_bytes })
-    }
-
-    /// Decodes a number of this kind, big-endian on every machine, as the format requires.
-    fn whole(self, bytes: &[u8]) -> i128 {
-        let unsigned = bytes.iter().fold(0i128, |number, byte| number << 8 | i128::from(*byte));
-        let is_negative = self.form == Form::Signed && bytes[0] >= 0x80;
-        if is_negative { unsigned - (1 << (8 * self.n_bytes)) } else { unsigned }
-    }
-
-    fn coordinate(self, bytes: &[u8]) -> f32 {
-        match (self.form, bytes.first_chunk(), bytes.first_chunk()) {
-            (Form::Float, _, Some(double)) => f64::from_be_bytes(*double) as f32,
-            (Form::Float, Some(single), _) => f32::from_be_bytes(*single),
-            _ => self.whole(bytes) as f32,
-        }
-    }
 }
 
 /// A VTK file and its reading position.
@@ -113,9 +60,9 @@ impl<'a> Vtk<'a> {
             return Err(unexpected(text.place(), "DATASET", word));
         }
         let word = text.word();
-        if word != Some(b"POLYDATA") {
+        if !matches!(word, Some(b"POLYDATA" | b"UNSTRUCTURED_GRID")) {
             let expected =
-                "a surface, POLYDATA (of a volume mesh or grid: export the boundary surface)";
+                "POLYDATA or UNSTRUCTURED_GRID (of another grid: export the boundary surface)";
             return Err(unexpected(text.place(), expected, word));
         }
         Ok(Vtk { text, room: ReadRoom::of(bytes), binary, major_version, last: None })
@@ -127,7 +74,7 @@ impl<'a> Vtk<'a> {
     }
 
     /// Reads the next word, which must name a kind of numbers.
-    pub(super) fn number_kind(&mut self) -> Result<Kind, MeshReadError> {
+    pub(super) fn number_kind(&mut self) -> Result<NumberKind, MeshReadError> {
         match self.value_kind()? {
             ValueKind::Number(kind) => Ok(kind),
             ValueKind::Bit => Err(unexpected(self.place(), "a kind of numbers", Some(b"bit"))),
@@ -143,7 +90,7 @@ impl<'a> Vtk<'a> {
         let kind = word.and_then(|w| std::str::from_utf8(w).ok()).and_then(|name| match name {
             "bit" => Some(ValueKind::Bit),
             "string" | "utf8_string" => Some(ValueKind::String),
-            name => Kind::named(name).map(ValueKind::Number),
+            name => NumberKind::named(name).map(ValueKind::Number),
         });
         kind.ok_or_else(|| unexpected(self.place(), "a kind of values such as float", word))
     }
@@ -153,7 +100,7 @@ impl<'a> Vtk<'a> {
         &mut self,
         section: &str,
         n: u64,
-        kind: Kind,
+        kind: NumberKind,
     ) -> Result<Vec<Vec3>, MeshReadError> {
         let n_coordinates = n.saturating_mul(3);
         if !self.binary {
@@ -168,9 +115,9 @@ impl<'a> Vtk<'a> {
         }
         let bytes = self.block(section, n_coordinates, kind)?;
         let mut points = self.room.vec(n, "points", self.place())?;
-        points.extend(bytes.chunks_exact(3 * kind.n_bytes).map(|point| {
+        points.extend(bytes.chunks_exact(3 * kind.n_bytes()).map(|point| {
             Vec3::from_array(
-                [0, 1, 2].map(|i| kind.coordinate(&point[i * kind.n_bytes..][..kind.n_bytes])),
+                [0, 1, 2].map(|i| kind.coordinate(&point[i * kind.n_bytes()..], ByteOrder::Big)),
             )
         }));
         Ok(points)
@@ -181,7 +128,7 @@ impl<'a> Vtk<'a> {
         &mut self,
         section: &str,
         n: u64,
-        kind: Kind,
+        kind: NumberKind,
     ) -> Result<Vec<u32>, MeshReadError> {
         // Vertex numbers are 32 bits here, whatever the file stores: larger meshes are rejected by size anyway.
         const EXPECTED: &str = "a number from 0 to 4294967295";
@@ -197,11 +144,11 @@ impl<'a> Vtk<'a> {
         let bytes = self.block(section, n, kind)?;
         let mut numbers = self.room.vec(n, "numbers", self.place())?;
         let start = self.text.offset() - bytes.len();
-        for (i, number) in bytes.chunks_exact(kind.n_bytes).enumerate() {
-            let number = kind.whole(number);
+        for (i, number) in bytes.chunks_exact(kind.n_bytes()).enumerate() {
+            let number = kind.whole(number, ByteOrder::Big);
             numbers.push(u32::try_from(number).map_err(|_| {
                 let got = number.to_string();
-                let place = FilePlace::Byte(start + i * kind.n_bytes);
+                let place = FilePlace::Byte(start + i * kind.n_bytes());
                 unexpected(place, EXPECTED, Some(got.as_bytes()))
             })?);
         }
@@ -209,7 +156,12 @@ impl<'a> Vtk<'a> {
     }
 
     /// Skips numbers of any kind.
-    pub(super) fn pass(&mut self, section: &str, n: u64, kind: Kind) -> Result<(), MeshReadError> {
+    pub(super) fn pass(
+        &mut self,
+        section: &str,
+        n: u64,
+        kind: NumberKind,
+    ) -> Result<(), MeshReadError> {
         if self.binary {
             return self.block(section, n, kind).map(|_| ());
         }
@@ -238,8 +190,8 @@ impl<'a> Vtk<'a> {
     fn pass_string(&mut self) -> Option<()> {
         let rest = self.text.rest();
         let n_length_bytes = 8 >> (rest.first()? >> 6);
-        let length =
-            BYTE.whole(rest.get(..n_length_bytes)?) & ((1 << (8 * n_length_bytes - 2)) - 1);
+        let length = ByteOrder::Big.unsigned(rest.get(..n_length_bytes)?)
+            & ((1 << (8 * n_length_bytes - 2)) - 1);
         let n_bytes = n_length_bytes.checked_add(usize::try_from(length).ok()?)?;
         rest.get(..n_bytes)?;
         self.text.take(n_bytes);
@@ -253,12 +205,17 @@ impl<'a> Vtk<'a> {
     }
 
     /// Returns the bytes after this line.
-    fn block(&mut self, section: &str, n: u64, kind: Kind) -> Result<&'a [u8], MeshReadError> {
+    fn block(
+        &mut self,
+        section: &str,
+        n: u64,
+        kind: NumberKind,
+    ) -> Result<&'a [u8], MeshReadError> {
         self.text.line();
         let at = self.text.offset();
         let what = format!("numbers of {section}");
-        check_fits(FilePlace::Byte(at), n, &what, kind.n_bytes as u64, self.text.rest().len())?;
-        let n_bytes = n as usize * kind.n_bytes;
+        check_fits(FilePlace::Byte(at), n, &what, kind.n_bytes() as u64, self.text.rest().len())?;
+        let n_bytes = n as usize * kind.n_bytes();
         // Stored, because a wrong size shows only at the start of the next section.
         self.last = Some(LastBlock { section: section.to_owned(), at, n_bytes });
         Ok(self.text.take(n_bytes))

@@ -1,12 +1,16 @@
 use std::fs;
 
 use super::*;
-use crate::oracle::shared_data;
+use crate::{geometry::MeshData, oracle::shared_data};
 
 const HEADER: &str = "# vtk DataFile Version 3.0\na title\n";
 
+fn read_surface(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+    read(bytes).map(|file| file.mesh)
+}
+
 fn ascii(body: &str) -> Result<MeshData, MeshReadError> {
-    read(format!("{HEADER}ASCII\nDATASET POLYDATA\n{body}").as_bytes())
+    read_surface(format!("{HEADER}ASCII\nDATASET POLYDATA\n{body}").as_bytes())
 }
 
 fn error(body: &str) -> String {
@@ -33,7 +37,8 @@ fn reads_offsets_and_connectivity() {
     let body = "POINTS 4 float\n0 0 0 1 0 0 1 1 0 0 1 0\n\
                 POLYGONS 3 7\nOFFSETS vtktypeint64\n0 4 7\nCONNECTIVITY vtktypeint64\n0 1 2 3 0 1 3\n";
     let head = HEADER.replace("3.0", "5.1");
-    let file = |body: &str| read(format!("{head}ASCII\nDATASET POLYDATA\n{body}").as_bytes());
+    let file =
+        |body: &str| read_surface(format!("{head}ASCII\nDATASET POLYDATA\n{body}").as_bytes());
     let data = file(body).expect("readable");
     assert_eq!(data.triangles, [[0, 1, 2], [0, 2, 3], [0, 1, 3]]);
     for (from, to) in [("0 4 7", "0 9 7"), ("0 4 7", "4 0 7"), ("0 4 7", "0 2 7"), ("OFF", "OF")] {
@@ -59,21 +64,24 @@ fn passes_over_values_of_every_kind() {
     bytes.extend([0, 0, 0, 200, 0, 0, 0, 1, 0]);
     bytes.extend(b"\nPOLYGONS 1 4\n");
     bytes.extend([3i32, 0, 1, 2].iter().flat_map(|i| i.to_be_bytes()));
-    let data = read(&bytes).expect("readable");
+    let data = read_surface(&bytes).expect("readable");
     assert_eq!((data.positions[1], data.triangles), (200.0 * Vec3::X, vec![[0, 1, 2]]));
     for (kind, value) in
         [("char", &[0xFE][..]), ("short", &[0xFF, 0xFE]), ("long", &(-2i64).to_be_bytes())]
     {
         let points = [value.repeat(9), b"\nPOLYGONS 0 0\n".to_vec()].concat();
         let head = format!("{HEADER}BINARY\nDATASET POLYDATA\nPOINTS 3 {kind}\n");
-        let data = read(&[head.as_bytes(), &points].concat()).expect("readable");
+        let data = read_surface(&[head.as_bytes(), &points].concat()).expect("readable");
         assert_eq!(data.positions, [Vec3::splat(-2.0); 3], "{kind}");
     }
     // A length beyond the end of the file.
     let lying =
         format!("{HEADER}BINARY\nDATASET POLYDATA\nFIELD FieldData 1\nSPACE 1 1 string\n\u{1}");
     assert!(
-        read(lying.as_bytes()).expect_err("short").to_string().contains("1 strings of FIELD array")
+        read_surface(lying.as_bytes())
+            .expect_err("short")
+            .to_string()
+            .contains("1 strings of FIELD array")
     );
 }
 
@@ -84,13 +92,13 @@ fn reads_binary_of_both_widths() {
     bytes.extend(coordinates.iter().flat_map(|x| x.to_be_bytes()));
     bytes.extend(b"\nPOLYGONS 1 4\n");
     bytes.extend([3i32, 0, 1, 2].iter().flat_map(|i| i.to_be_bytes()));
-    let data = read(&bytes).expect("readable");
+    let data = read_surface(&bytes).expect("readable");
     assert_eq!((data.positions[1].x, data.positions[2].y), (1.5, 0.1));
     assert!(data.positions[2].z.is_nan());
     assert_eq!(data.triangles, [[0, 1, 2]]);
     let n = bytes.len();
     bytes[n - 4..].copy_from_slice(&(-2i32).to_be_bytes());
-    let said = read(&bytes).expect_err("negative").to_string();
+    let said = read_surface(&bytes).expect_err("negative").to_string();
     assert_eq!(said, format!("byte {}: expected a number from 0 to 4294967295, got \"-2\"", n - 4));
 }
 
@@ -125,7 +133,7 @@ fn names_the_place() {
             "FIELD FieldData 1\nids 1 2 string\none",
             "line 7: expected 2 strings of FIELD array \"ids\", got nothing",
         ),
-        ("CELLS 1 2\n", "line 5: expected a section such as POLYGONS, got \"CELLS 1 2\\n\""),
+        ("CORNERS 1\n", "line 5: expected a section such as POLYGONS, got \"CORNERS 1\\n\""),
     ] {
         assert_eq!(error(body), said);
     }
@@ -133,11 +141,11 @@ fn names_the_place() {
         ("", "line 1: expected \"# vtk DataFile Version x.y\", got \"\""),
         (
             "# vtk DataFile Version 3.0\n\nBINARY\nDATASET STRUCTURED_GRID",
-            "line 4: expected a surface, POLYDATA",
+            "line 4: expected POLYDATA or UNSTRUCTURED_GRID",
         ),
         ("# vtk DataFile Version 3.0\n\nXML\n", "line 3: expected ASCII or BINARY, got \"XML\""),
     ] {
-        let found = read(file.as_bytes()).expect_err("damaged").to_string();
+        let found = read_surface(file.as_bytes()).expect_err("damaged").to_string();
         assert!(found.contains(said), "{found}");
     }
 }
@@ -148,7 +156,7 @@ fn a_hundred_bytes_that_claim_four_billion_points_are_refused() {
         for count in ["4000000000", "18446744073709551615"] {
             let file =
                 format!("{HEADER}{encoding}\nDATASET POLYDATA\nPOINTS {count} float\n0 0 0\n");
-            let said = read(file.as_bytes()).expect_err("lies").to_string();
+            let said = read_surface(file.as_bytes()).expect_err("lies").to_string();
             assert!(said.contains(&format!("numbers of POINTS {count} need at least")), "{said}");
         }
     }
@@ -159,11 +167,63 @@ fn says_exactly_what_is_damaged_in_the_shared_file() {
     let Some(folder) = shared_data() else { return };
     let bytes = fs::read(folder.join("meshes/liver_for_test_broken.vtk")).expect("readable");
     assert_eq!(
-        read(&bytes).expect_err("damaged").to_string(),
+        read_surface(&bytes).expect_err("damaged").to_string(),
         "byte 79: POINTS 508 declares 6096 bytes, but the next section, POLYGONS, begins after 100371; \
          20149 bytes in it were replaced by text such as \\E3, as by a text conversion"
     );
     let whole = fs::read(folder.join("meshes/liver.vtk")).expect("readable");
-    let data = read(&whole).expect("readable");
+    let data = read_surface(&whole).expect("readable");
     assert_eq!((data.positions.len(), data.triangles.len()), (5008, 10_000));
+}
+
+const GRID: &str = "POINTS 5 float\n0 0 0 1 0 0 0 1 0 0 0 1 0 0 -1\nCELLS 3 13\n4 0 1 2 3\n4 0 1 2 4\n2 0 1\n\
+                    CELL_TYPES 3\n10 10 3\nCELL_DATA 3\n";
+
+fn grid(body: &str) -> Result<MeshFile, MeshReadError> {
+    read(format!("{HEADER}ASCII\nDATASET UNSTRUCTURED_GRID\n{body}").as_bytes())
+}
+
+#[test]
+fn the_surface_of_a_grid_is_its_boundary() {
+    let file = grid(GRID).expect("readable");
+    assert_eq!((file.mesh.positions.len(), file.mesh.triangles.len()), (5, 6));
+    let counts = file.cells.expect("cells");
+    assert_eq!((counts.tetrahedra, counts.inverted), (2, 1));
+    let offsets = "CELLS 4 10\nOFFSETS vtktypeint64\n0 4 8 10\nCONNECTIVITY vtktypeint64\n0 1 2 3 0 1 2 4 0 1\n";
+    let (points, types) =
+        (&GRID[..GRID.find("CELLS").unwrap()], &GRID[GRID.find("CELL_TYPES").unwrap()..]);
+    let header = HEADER.replace("3.0", "5.1");
+    let text = format!("{header}ASCII\nDATASET UNSTRUCTURED_GRID\n{points}{offsets}{types}");
+    assert_eq!(read(text.as_bytes()), Ok(file));
+    // A voxel's corners run row by row, and faces are the surface where there are no cells.
+    let cube = "POINTS 8 float\n0 0 0 1 0 0 0 1 0 1 1 0 0 0 1 1 0 1 0 1 1 1 1 1\n";
+    let voxel =
+        grid(&format!("{cube}CELLS 1 9\n8 0 1 2 3 4 5 6 7\nCELL_TYPES 1\n11\n")).expect("readable");
+    assert_eq!((voxel.mesh.triangles.len(), voxel.cells.map(|c| c.inverted)), (12, Some(0)));
+    let pixels = grid(&format!("{cube}CELLS 2 9\n4 0 1 2 3\n3 0 1 4\nCELL_TYPES 2\n8 5\n"))
+        .expect("readable");
+    assert_eq!(
+        (pixels.mesh.triangles, pixels.cells),
+        (vec![[0, 1, 3], [0, 3, 2], [0, 1, 4]], None)
+    );
+}
+
+#[test]
+fn a_damaged_grid_is_refused() {
+    for (from, to, said) in [
+        (
+            "10 10 3",
+            "10 24 3",
+            "cell 1: expected a polygon, triangle strip, tetrahedron, hexahedron, wedge or pyramid, got a quadratic cell (VTK type 24)",
+        ),
+        ("10 10 3", "10 12 3", "cell 1: expected 8 corners of a hexahedron, got 4"),
+        ("CELL_TYPES 3\n10 10 3", "CELL_TYPES 2\n10 10", "expected the types of 3 cells, got 2"),
+        ("CELL_TYPES 3\n10 10 3", "", "expected CELL_TYPES, got nothing"),
+        ("4 0 1 2 4", "4 0 1 2 5", "cell 1: expected a corner among 5 points, got \"5\""),
+        ("CELLS 3 13", "CELLS 3 99", "99 numbers of CELLS 3 99 need"),
+        ("CELLS 3 13\n4 0 1 2 3\n4 0 1 2 4\n2 0 1\n", "", "expected CELLS before, got nothing"),
+    ] {
+        let found = grid(&GRID.replace(from, to)).expect_err("damaged").to_string();
+        assert!(found.contains(said), "{found}");
+    }
 }

@@ -9,7 +9,7 @@ use crate::{
         mesh::load::{Basis, LoadOptions},
         tolerance::COORDINATE_MAX_M,
     },
-    mesh_io::{MeshFormat, READ_BYTES_PER_BYTE},
+    mesh_io::MeshFormat,
     scene::{Limits, Probe, TissueKind, TissueOptions, limits::FIELD_TOLERANCE_SHARE_MIN},
     sdf::FieldOptions,
     service::host::quota::Share,
@@ -91,8 +91,8 @@ impl MeshDeclared {
         match self.size {
             DeclaredSize::Raw { vertices, triangles } => of_mesh(vertices.into(), triangles.into()),
             // The triangles of a file are known only after it was read, which takes the file and a reader's arrays.
-            DeclaredSize::File { bytes, .. } => {
-                Share::of_bytes(bytes.saturating_mul(1 + READ_BYTES_PER_BYTE as u64))
+            DeclaredSize::File { format, bytes } => {
+                Share::of_bytes(bytes.saturating_add(format.read_bytes_max(bytes)))
             }
         }
     }
@@ -287,6 +287,10 @@ fn mesh_format(sent: i32) -> Result<MeshFormat, FieldError> {
         Ok(proto::MeshFormat::Ply) => Ok(MeshFormat::Ply),
         Ok(proto::MeshFormat::Off) => Ok(MeshFormat::Off),
         Ok(proto::MeshFormat::Vtk) => Ok(MeshFormat::Vtk),
+        Ok(proto::MeshFormat::Vtu) => Ok(MeshFormat::Vtu),
+        Ok(proto::MeshFormat::Vtp) => Ok(MeshFormat::Vtp),
+        Ok(proto::MeshFormat::Msh) => Ok(MeshFormat::Msh),
+        Ok(proto::MeshFormat::Glb) => Ok(MeshFormat::Glb),
         Ok(proto::MeshFormat::Unspecified) => Err(Problem::Missing.of("file.format")),
         Err(_) => Err(Problem::Enumerator { got: sent }.of("file.format")),
     }

@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Union
 
+import numpy as np
 import numpy.typing as npt
 
 from .contract import PACKAGE, POOL, message
 from .packed import floats, indices
 from .pose import PoseLike
 from .surface import Surface
+from .volume import vtk_file
 
-# Path of a file in a format given by its extension (OBJ, STL, PLY, OFF, legacy VTK); or positions `(n, 3)` and
-# triangles `(m, 3)`, counter-clockwise seen from outside, as two arrays or as an object of trimesh, pyvista, meshio or
-# open3d.
+# Path of a file in a format given by its extension (OBJ, STL, PLY, OFF, VTK, VTU, VTP, MSH, GLB); or positions `(n, 3)`
+# and triangles `(m, 3)`, counter-clockwise seen from outside, as two arrays or as an object of trimesh, pyvista, meshio
+# or open3d; or a volume mesh, whose boundary is the surface: nodes `(n, 3)` and tetrahedra `(m, 4)` or hexahedra
+# `(m, 8)`, or an object of pyvista or meshio.
 MeshLike = Union[
     str,
     "os.PathLike[str]",
@@ -124,27 +127,40 @@ class Probe:
     link: int = 0
 
 
-def arrays_of(mesh: Any) -> tuple[Any, Any] | None:
-    """Returns positions and triangles; None for the path of a file.
+def content_of(mesh: Any) -> tuple[Any, Any] | tuple[str, bytes]:
+    """Returns positions and triangles, or the format and the bytes of a file.
 
     Raises:
+        OSError: the file cannot be read.
         TypeError: this is no mesh.
-        ValueError: the object has other faces than triangles.
+        ValueError: the file is of an unknown format, or the object has cells that are not read.
     """
     if isinstance(mesh, (str, os.PathLike)):
-        return None
+        return _format_of(mesh), Path(mesh).read_bytes()
     if isinstance(mesh, (tuple, list)) and len(mesh) == 2:
+        corners = np.shape(mesh[1])[1:]
+        if corners in ((4,), (8,)):
+            return "VTK", vtk_file(mesh[0], {"tetra" if corners == (4,) else "hexahedron": mesh[1]})
         return mesh[0], mesh[1]
     cells = getattr(mesh, "cells_dict", None)
     if isinstance(cells, dict):
-        if set(cells) != {"triangle"}:
-            raise ValueError(f"mesh has cells of the types {sorted(cells)}, expected triangles alone")
-        return mesh.points, cells["triangle"]
+        if set(cells) == {"triangle"}:
+            return mesh.points, cells["triangle"]
+        return "VTK", vtk_file(mesh.points, cells)
     for points, faces in _ATTRIBUTES:
         if hasattr(mesh, points) and hasattr(mesh, faces):
             return getattr(mesh, points), getattr(mesh, faces)
     expected = "a file, (positions, triangles), or a mesh of trimesh, pyvista, meshio or open3d"
     raise TypeError(f"mesh has {type(mesh).__name__}, expected {expected}")
+
+
+def _format_of(path: str | os.PathLike[str]) -> str:
+    extension = Path(path).suffix.lstrip(".").upper()
+    known = POOL.FindEnumTypeByName(f"{PACKAGE}.MeshFormat").values_by_name
+    formats = [name.removeprefix("MESH_FORMAT_") for name in known][1:]
+    if extension not in formats:
+        raise ValueError(f"{os.fspath(path)} ends with {extension!r}, expected one of {', '.join(formats)}")
+    return extension
 
 
 class MeshUpload:
@@ -170,24 +186,17 @@ class MeshUpload:
             scale_to_m=scale_to_m, basis=f"MESH_BASIS_{basis}", fill_holes_m=fill_holes_m, weld_m=weld_m
         )
         self._link = link
-        arrays = arrays_of(mesh)
-        if arrays is not None:
-            positions, triangles = arrays
+        first, second = content_of(mesh)
+        if isinstance(second, bytes):
+            self._file = second
+            self.header.file.format = f"MESH_FORMAT_{first}"
+            self.header.file.bytes = len(second)
+        else:
             self._file = b""
-            self._positions = floats(positions, "positions")
-            self._triangles = indices(triangles, "triangles", 3)
+            self._positions = floats(first, "positions")
+            self._triangles = indices(second, "triangles", 3)
             self.header.raw.vertices = len(self._positions)
             self.header.raw.triangles = len(self._triangles)
-        else:
-            path: Any = mesh
-            extension = Path(path).suffix.lstrip(".").upper()
-            known = POOL.FindEnumTypeByName(f"{PACKAGE}.MeshFormat").values_by_name
-            formats = [name.removeprefix("MESH_FORMAT_") for name in known][1:]
-            if extension not in formats:
-                raise ValueError(f"{mesh} ends with {extension!r}, expected one of {', '.join(formats)}")
-            self._file = Path(path).read_bytes()
-            self.header.file.format = f"MESH_FORMAT_{extension}"
-            self.header.file.bytes = len(self._file)
 
     def chunks(self) -> Iterator[Any]:
         """Returns the chunks in order."""
