@@ -152,7 +152,7 @@ impl Cells {
             let triple = |pair: &[u8]| DVec3::dot(first, at(pair[0]).cross(at(pair[1])));
             rest.windows(2).map(triple).sum()
         };
-        self.kinds[cell].faces().iter().map(|face| fan(face)).sum::<f64>() < 0.0
+        self.kinds[cell].faces().iter().map(fan).sum::<f64>() < 0.0
     }
 
     /// A face's distinct corners; a hexahedron with collapsed edges has faces of three corners, or of fewer.

@@ -242,7 +242,7 @@ impl<'a> Stream<'a> {
                 let (start, rest) = text.split_at_checked(n_characters).ok_or_else(short)?;
                 DecoderReader::new(start, &STANDARD).read_exact(header)?;
                 // Some writers encode the header alone, and it ends in padding; others with the numbers.
-                if start.ends_with(b"=") || header.len() % 3 == 0 {
+                if start.ends_with(b"=") || header.len().is_multiple_of(3) {
                     *text = rest;
                 } else {
                     *n_passed = header.len();
