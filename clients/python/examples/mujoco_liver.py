@@ -3,9 +3,9 @@
     pip install 'clients/python[mujoco]'
     python mujoco_liver.py [ADDRESS] [--film liver.gif]
 
-Each step of the solver sends the liver's surface to Palpate, then moves the probe by two rendered ticks of a
-millisecond. Each tick answers the force on the hand and the loads on the tissue's vertices; their mean goes into the
-next step. All of it in lock-step, as fast as the two can.
+Palpate is given the solver's tetrahedra, whose boundary is the tissue. Each step of the solver sends the nodes to
+Palpate, then moves the probe by two rendered ticks of a millisecond. Each tick answers the force on the hand and the
+loads on the nodes; their mean goes into the next step. All of it in lock-step, as fast as the two can.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TOTAL_S = PRESS_S + HOLD_S + DRAG_S + RELEASE_S + FREE_S
 
 
 class Liver:
-    """The deformable body in MuJoCo, and its surface as Palpate has it."""
+    """The deformable body in MuJoCo."""
 
     def __init__(self) -> None:
         file = Path(__file__).with_name("liver.msh")
@@ -62,21 +62,19 @@ class Liver:
         self.model = mujoco.MjModel.from_xml_string(xml)
         self.data = mujoco.MjData(self.model)
         mujoco.mj_forward(self.model, self.data)
-        shell = self.model.flex_shell.reshape(-1, 3)
-        # Palpate has only the surface: its vertices are those of the shell.
-        self.surface, triangles = np.unique(shell, return_inverse=True)
-        self.triangles = triangles.reshape(-1, 3)
-        self.bodies = self.model.flex_vertbodyid[self.surface]
+        self.bodies = self.model.flex_vertbodyid
         self.tetrahedra = self.model.flex_elem.reshape(-1, 4)
+        # Its surface, for pictures.
+        self.triangles = self.model.flex_shell.reshape(-1, 3)
 
     @property
-    def positions_m(self) -> Array:
-        """Of the surface's vertices."""
-        positions: Array = self.data.flexvert_xpos[self.surface]
-        return positions
+    def nodes_m(self) -> Array:
+        """Positions now."""
+        nodes: Array = self.data.flexvert_xpos
+        return nodes
 
     def step(self, loads_n: Array) -> None:
-        """Moves it on under forces on the surface's vertices."""
+        """Moves it on under forces on the nodes."""
         self.data.xfrc_applied[self.bodies, :3] = loads_n
         mujoco.mj_step(self.model, self.data)
 
@@ -124,7 +122,7 @@ class Step:
     time_s: float
     device_m: Array
     proxy_m: Array
-    # Forces on the hand, of the proxy's contacts, on the tissue's vertices, and of the tissue against them.
+    # Forces on the hand, of the proxy's contacts, on the nodes, and of the tissue against them.
     hand_n: Array
     contacts_n: Array
     loads_n: Array
@@ -133,14 +131,13 @@ class Step:
     # The rate limit was changing the force on the hand, which had not reached its final value.
     limited: bool
     # Positions that the ticks used.
-    surface_m: Array
     nodes_m: Array
 
 
 def run(address: str, liver: Liver, seconds: float = TOTAL_S) -> Iterator[Step]:
     """Goes along the path, again and again for as long as it is told."""
     with palpate.connect(address) as server, server.create_scene("mujoco-liver") as scene:
-        tissue = scene.add_tissue("liver", (liver.positions_m, liver.triangles))
+        tissue = scene.add_tissue("liver", (liver.nodes_m, liver.tetrahedra))
         probe = scene.add_tool("probe", ball(BALL_RADIUS_M))
         touch_m = touched(lambda at: scene.query_contacts(probe, at).links[0].signed_distance_m)
         render = palpate.Render(
@@ -148,9 +145,9 @@ def run(address: str, liver: Liver, seconds: float = TOTAL_S) -> Iterator[Step]:
         )
         with scene.track([probe], render=[render]) as loop:
             for step in range(round(seconds / STEP_S)):
-                surface, nodes = liver.positions_m.copy(), liver.data.flexvert_xpos.copy()
-                tissue.deform(surface)
-                hand, contacts, loads, states = np.zeros(3), np.zeros(3), np.zeros_like(surface), []
+                nodes = liver.nodes_m.copy()
+                tissue.deform(nodes)
+                hand, contacts, loads, states = np.zeros(3), np.zeros(3), np.zeros_like(nodes), []
                 limited = False
                 for tick in range(1, TICKS_PER_STEP + 1):
                     time_s = (step + tick / TICKS_PER_STEP) * STEP_S
@@ -166,9 +163,7 @@ def run(address: str, liver: Liver, seconds: float = TOTAL_S) -> Iterator[Step]:
                 # Sum over the vertices that move; pinned vertices have no degree of freedom.
                 elastic = liver.data.qfrc_passive.reshape(-1, 3).sum(axis=0)
                 proxy = rendering.proxy.position_m
-                yield Step(
-                    time_s, device, proxy, hand, contacts, loads, elastic, tuple(states), limited, surface, nodes
-                )
+                yield Step(time_s, device, proxy, hand, contacts, loads, elastic, tuple(states), limited, nodes)
 
 
 def touched(distance_m: Callable[[Array], float]) -> Array:
@@ -195,18 +190,18 @@ def film(steps: list[Step], liver: Liver, file: Path, frames: int = 60) -> None:
         curve.plot(times, [step.hand_n[axis] for step in steps], label=name)
     curve.legend()
     now = curve.axvline(0, color="black")
-    rest, sphere = steps[0].surface_m, ball(BALL_RADIUS_M)
+    rest, sphere = steps[0].nodes_m, ball(BALL_RADIUS_M)
 
     def draw(frame: int) -> None:
         step = steps[frame * (len(steps) - 1) // max(frames - 1, 1)]
         for old in list(scene.collections):
             old.remove()
         # Brighter with displacement, white at 10 mm.
-        moved = 100 * np.linalg.norm(step.surface_m - rest, axis=1)[liver.triangles].mean(axis=1)
+        moved = 100 * np.linalg.norm(step.nodes_m - rest, axis=1)[liver.triangles].mean(axis=1)
         colours = pyplot.cm.gist_heat(0.35 + 0.5 * np.clip(moved, 0, 1))
         points, triangles = sphere
         shown = [
-            Poly3DCollection(1e3 * step.surface_m[liver.triangles], facecolors=colours, shade=True),
+            Poly3DCollection(1e3 * step.nodes_m[liver.triangles], facecolors=colours, shade=True),
             Poly3DCollection(1e3 * (points + step.device_m)[triangles], facecolors="#40404020"),
             Poly3DCollection(1e3 * (points + step.proxy_m)[triangles], facecolors="lightsteelblue", shade=True),
         ]

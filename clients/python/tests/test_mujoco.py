@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from support import ServerProgram
 
+import palpate
 from palpate import RenderState
 
 pytest.importorskip("mujoco", reason="MuJoCo is not installed: it has no wheel for every machine")
@@ -138,13 +139,34 @@ def test_the_file_is_what_its_script_makes() -> None:
     assert np.array_equal(elements - 1, tetrahedra)
 
 
+@pytest.mark.parametrize("dof", ["full", "trilinear"])
+@pytest.mark.parametrize("count", ["4 5 6", "3 3 9"])
+def test_the_boundary_of_tetrahedra_is_the_shell_of_mujoco(program: ServerProgram, dof: str, count: str) -> None:
+    grid = f'type="grid" dim="3" count="{count}" spacing=".02 .02 .02" dof="{dof}" name="block" mass="1" radius=".001"'
+    xml = f'<mujoco><worldbody><body name="parent"><flexcomp {grid}/></body></worldbody></mujoco>'
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    tetrahedra, shell = model.flex_elem.reshape(-1, 4), model.flex_shell.reshape(-1, 3)
+    with palpate.connect(program.address) as server, server.create_scene("flex", replace=True) as scene:
+        tissue = scene.add_tissue("block", (data.flexvert_xpos, tetrahedra))
+        found = tissue.export().triangles
+        assert {frozenset(t) for t in found.tolist()} == {frozenset(t) for t in shell.tolist()}
+        assert len(found) == len(shell) and tissue.report.closed and tissue.report.reversed_triangles == 0
+        # MuJoCo's tetrahedra have negative volumes; the boundary faces outwards all the same.
+        edges = np.diff(data.flexvert_xpos[tetrahedra], axis=1)
+        assert (np.linalg.det(edges) < 0).any()
+        sides_m = 0.02 * (np.array(count.split(), float) - 1)
+        assert tissue.report.volume_m3 == pytest.approx(sides_m.prod(), rel=1e-5)
+
+
 def test_what_the_hand_feels_is_what_the_liver_bears(
     program: ServerProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str], None]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rounds = max(1, round(float(os.environ.get("PALPATE_TEST_SCALE", "1"))))
     liver = mujoco_liver.Liver()
-    rest = liver.positions_m.copy()
+    rest = liver.nodes_m.copy()
     ball = Ball()
     points = np.vstack([ball.points, [0, 0, 0]])
     sides = np.vstack([liver.triangles[:, [i, (i + 1) % 3]] for i in range(3)])
@@ -156,8 +178,8 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
     # All steps run first: without new poses during the checks below, the force would fade.
     steps = list(mujoco_liver.run(program.address, liver, rounds * TOTAL_S))
     for number, step in enumerate(steps, 1):
-        moved = max(moved, float(np.abs(step.surface_m - rest).max()))
-        surface, seams = step.surface_m[liver.triangles], along_edges(step.surface_m, edges)
+        moved = max(moved, float(np.abs(step.nodes_m - rest).max()))
+        surface, seams = step.nodes_m[liver.triangles], along_edges(step.nodes_m, edges)
         # The proxy is checked in every step; the hand, which is inside for long, in every 20th.
         for of, at in enumerate([step.proxy_m, step.device_m] if number % 20 == 0 else [step.proxy_m]):
             depths = depth_m(points + at, step.nodes_m, liver.tetrahedra, surface), ball.depth_m(seams, at)
@@ -207,7 +229,7 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
     assert not hand[free].any() and not loads[free].any()
     states = {state for step, is_free in zip(steps, free, strict=True) if is_free for state in step.states}
     assert states == {RenderState.FREE}
-    assert np.abs(steps[-1].surface_m - rest).max() < 0.1e-3
+    assert np.abs(steps[-1].nodes_m - rest).max() < 0.1e-3
 
     wanted = os.environ.get("PALPATE_FILM")
     file = Path(wanted or tmp_path / "liver.gif")
