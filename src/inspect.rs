@@ -161,28 +161,35 @@ pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
         serde_json::to_string_pretty(&all).map_err(io::Error::from)? + "\n"
     } else {
         let (mesh, field) = (&all.mesh, all.field.as_ref().map(field::table).unwrap_or_default());
-        let cell_verdict = cells.map(cell_verdict).unwrap_or_default();
-        let verdict = cell_verdict + &verdict(mesh) + &closing.unwrap_or_default();
+        let verdict =
+            uses(mesh, closing) + &cells.map(cell_verdict).unwrap_or_default() + &verdict(mesh);
         let table = cells.map(cell_table).unwrap_or_default() + &table(mesh);
-        format!("{}\n{table}\n{verdict}\n{field}", args.file.display())
+        format!("{}\n{verdict}\n\n{table}{field}", args.file.display())
     };
     Ok(print(&text)?)
 }
 
-/// Returns the option that closes an open mesh; `None` if none does, or if the mesh is closed. `data`: the mesh as
-/// read.
-fn closing(args: &InspectArgs, loaded: &LoadedMesh, data: MeshData) -> Option<String> {
+/// Returns the value of `--fill-holes-m` that closes an open mesh; `None` if none does, or if the mesh is closed.
+/// `data`: the mesh as read.
+fn closing(args: &InspectArgs, loaded: &LoadedMesh, data: MeshData) -> Option<f64> {
     let fill_holes_m = filling_all_m(&loaded.mesh, 0.0)?;
     // An error means no advice: with the triangles of the filling the mesh would be too large.
     let filled = checked(&InspectArgs { fill_holes_m, ..args.clone() }, data).ok()?;
     let mirrors = filled.report.duplicate_triangles > loaded.report.duplicate_triangles;
     let encloses = filled.report.volume_m3 > ENCLOSES_NOTHING * filled.report.area_m2.powf(1.5);
-    (filled.report.closed && !mirrors && encloses).then(|| {
-        format!(
-            "\nIf it is meant to be closed, as an instrument is: --fill-holes-m {} closes it, here and for palpate load --tool.",
-            ShortNumber(fill_holes_m)
-        )
-    })
+    (filled.report.closed && !mirrors && encloses).then_some(fill_holes_m)
+}
+
+/// First line: what the mesh can be used as. `closing`: see [`closing`].
+fn uses(r: &MeshReport, closing: Option<f64>) -> String {
+    let as_tool = match closing {
+        _ if r.closed => "yes".to_owned(),
+        Some(fill_holes_m) => {
+            format!("yes with --fill-holes-m {}, which closes it", ShortNumber(fill_holes_m))
+        }
+        None => "its depths are uncertain near edges without exactly two triangles".to_owned(),
+    };
+    format!("As a tissue: yes. As a tool: {as_tool}.\n")
 }
 
 fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExamination, InspectError> {
@@ -394,13 +401,17 @@ mod tests {
         let args = InspectArgs { file, scale_to_m: 1e-3, ..args_of_any() };
         let open = loaded(&args).expect("a mesh");
         let data = read(&args).expect("readable").mesh;
-        let said = closing(&args, &open, data.clone()).expect("a hole");
+        let said = uses(&open.report, closing(&args, &open, data.clone()));
         // The box of the hole is 3 x 4 x 0.1 mm, and its diagonal 5.001.
-        assert!(said.contains(" --fill-holes-m 0.0051 closes it"), "{said}");
+        assert_eq!(
+            said,
+            "As a tissue: yes. As a tool: yes with --fill-holes-m 0.0051, which closes it.\n"
+        );
         assert!(table(&open.report).contains("3.000 x 4.000 x 0.100 mm\n"));
         let closed_args = InspectArgs { fill_holes_m: 0.0051, ..args };
         let closed = loaded(&closed_args).expect("a mesh");
         assert!(closed.report.closed && closing(&closed_args, &closed, data).is_none());
+        assert_eq!(uses(&closed.report, None), "As a tissue: yes. As a tool: yes.\n");
         fs::remove_file(&closed_args.file).expect("an own file");
     }
 

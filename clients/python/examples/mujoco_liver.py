@@ -3,9 +3,9 @@
     pip install 'clients/python[mujoco]'
     python mujoco_liver.py [ADDRESS] [--film liver.gif]
 
-Palpate is given the solver's tetrahedra, whose boundary is the tissue. Each step of the solver sends the nodes to
-Palpate, then moves the probe by two rendered ticks of a millisecond. Each tick answers the force on the hand and the
-loads on the nodes; their mean goes into the next step. All of it in lock-step, as fast as the two can.
+`palpate.mujoco.Flex` makes a tissue of the solver's tetrahedra. Each step of the solver sends the nodes to Palpate,
+then moves the probe by two rendered ticks of a millisecond. Each tick answers the force on the hand and the loads on
+the nodes; their mean goes into the next step. All of it in lock-step, as fast as the two can.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 import palpate
+from palpate.mujoco import Flex
 
 Array = npt.NDArray[np.float64]
 
@@ -62,7 +63,6 @@ class Liver:
         self.model = mujoco.MjModel.from_xml_string(xml)
         self.data = mujoco.MjData(self.model)
         mujoco.mj_forward(self.model, self.data)
-        self.bodies = self.model.flex_vertbodyid
         self.tetrahedra = self.model.flex_elem.reshape(-1, 4)
         # Its surface, for pictures.
         self.triangles = self.model.flex_shell.reshape(-1, 3)
@@ -72,11 +72,6 @@ class Liver:
         """Positions now."""
         nodes: Array = self.data.flexvert_xpos
         return nodes
-
-    def step(self, loads_n: Array) -> None:
-        """Moves it on under forces on the nodes."""
-        self.data.xfrc_applied[self.bodies, :3] = loads_n
-        mujoco.mj_step(self.model, self.data)
 
     @property
     def warnings(self) -> dict[str, int]:
@@ -137,7 +132,7 @@ class Step:
 def run(address: str, liver: Liver, seconds: float = TOTAL_S) -> Iterator[Step]:
     """Goes along the path, again and again for as long as it is told."""
     with palpate.connect(address) as server, server.create_scene("mujoco-liver") as scene:
-        tissue = scene.add_tissue("liver", (liver.nodes_m, liver.tetrahedra))
+        flex = Flex(scene, liver.model, liver.data, "liver")
         probe = scene.add_tool("probe", ball(BALL_RADIUS_M))
         touch_m = touched(lambda at: scene.query_contacts(probe, at).links[0].signed_distance_m)
         render = palpate.Render(
@@ -146,7 +141,7 @@ def run(address: str, liver: Liver, seconds: float = TOTAL_S) -> Iterator[Step]:
         with scene.track([probe], render=[render]) as loop:
             for step in range(round(seconds / STEP_S)):
                 nodes = liver.nodes_m.copy()
-                tissue.deform(nodes)
+                flex.deform()
                 hand, contacts, loads, states = np.zeros(3), np.zeros(3), np.zeros_like(nodes), []
                 limited = False
                 for tick in range(1, TICKS_PER_STEP + 1):
@@ -155,11 +150,11 @@ def run(address: str, liver: Liver, seconds: float = TOTAL_S) -> Iterator[Step]:
                     rendering = loop.tick(device).renderings[0]
                     hand += rendering.force_n / TICKS_PER_STEP
                     contacts += rendering.contact_force_xyz_n.sum(axis=0) / TICKS_PER_STEP
-                    for load in rendering.tissue_loads:
-                        loads[load.vertex_ids] += load.force_xyz_n / TICKS_PER_STEP
+                    loads += flex.loads_n([rendering]) / TICKS_PER_STEP
                     states.append(rendering.state)
                     limited |= rendering.limited
-                liver.step(loads)
+                flex.apply_loads(loads)
+                mujoco.mj_step(liver.model, liver.data)
                 # Sum over the vertices that move; pinned vertices have no degree of freedom.
                 elastic = liver.data.qfrc_passive.reshape(-1, 3).sum(axis=0)
                 proxy = rendering.proxy.position_m

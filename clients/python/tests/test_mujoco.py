@@ -24,6 +24,8 @@ import mujoco  # noqa: E402
 import mujoco_liver  # noqa: E402
 from mujoco_liver import BALL_RADIUS_M, STIFFNESS_N_PER_M, TOTAL_S  # noqa: E402
 
+from palpate.mujoco import Flex  # noqa: E402
+
 # Maximum depth of a vertex of the proxy in a tetrahedron. The proxy touches the tissue, whose positions are rounded to
 # 32 bits for Palpate (6e-9 m at 0.1 m); the rest is the tolerance of the ball's field, a thousandth of its diagonal of
 # 28 mm.
@@ -139,25 +141,117 @@ def test_the_file_is_what_its_script_makes() -> None:
     assert np.array_equal(elements - 1, tetrahedra)
 
 
-@pytest.mark.parametrize("dof", ["full", "trilinear"])
-@pytest.mark.parametrize("count", ["4 5 6", "3 3 9"])
-def test_the_boundary_of_tetrahedra_is_the_shell_of_mujoco(program: ServerProgram, dof: str, count: str) -> None:
-    grid = f'type="grid" dim="3" count="{count}" spacing=".02 .02 .02" dof="{dof}" name="block" mass="1" radius=".001"'
-    xml = f'<mujoco><worldbody><body name="parent"><flexcomp {grid}/></body></worldbody></mujoco>'
+# Flexes of MuJoCo: every kind of freedom, in one and in several cells, and a sheet.
+FLEXES = [
+    'dim="3" count="4 5 6"',
+    'dim="3" count="4 4 8" dof="radial"',
+    'dim="3" count="4 5 6" dof="trilinear"',
+    'dim="3" count="4 5 6" dof="quadratic"',
+    'dim="3" count="4 5 6" dof="trilinear" cellcount="2 2 2"',
+    'dim="3" count="4 5 6" dof="quadratic" cellcount="2 1 3"',
+    'dim="3" count="4 5 6" rigid="true"',
+    'dim="2" count="4 5 1"',
+]
+
+
+def flex_model(attributes: str, inner: str = "") -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """A grid of 2 cm cells, turned and away from the origin."""
+    grid = f'type="grid" spacing=".02 .02 .02" name="block" mass=".5" radius=".001" {attributes}'
+    xml = f"""
+      <mujoco>
+        <option integrator="discrete" solver="Newton" timestep="{mujoco_liver.STEP_S}" gravity="0 0 0"/>
+        <worldbody>
+          <body name="parent" pos=".1 .2 .3" euler="0 0 30"><flexcomp {grid}>{inner}</flexcomp></body>
+        </worldbody>
+      </mujoco>"""
     model = mujoco.MjModel.from_xml_string(xml)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    tetrahedra, shell = model.flex_elem.reshape(-1, 4), model.flex_shell.reshape(-1, 3)
+    return model, data
+
+
+@pytest.mark.parametrize("attributes", FLEXES)
+def test_a_flex_is_its_boundary_and_bears_force_and_moment(program: ServerProgram, attributes: str) -> None:
+    model, data = flex_model(attributes)
     with palpate.connect(program.address) as server, server.create_scene("flex", replace=True) as scene:
-        tissue = scene.add_tissue("block", (data.flexvert_xpos, tetrahedra))
-        found = tissue.export().triangles
-        assert {frozenset(t) for t in found.tolist()} == {frozenset(t) for t in shell.tolist()}
-        assert len(found) == len(shell) and tissue.report.closed and tissue.report.reversed_triangles == 0
-        # MuJoCo's tetrahedra have negative volumes; the boundary faces outwards all the same.
-        edges = np.diff(data.flexvert_xpos[tetrahedra], axis=1)
-        assert (np.linalg.det(edges) < 0).any()
-        sides_m = 0.02 * (np.array(count.split(), float) - 1)
-        assert tissue.report.volume_m3 == pytest.approx(sides_m.prod(), rel=1e-5)
+        flex = Flex(scene, model, data)
+        triangles = flex.tissue.export().triangles
+        faces = model.flex_shell.reshape(-1, 3) if model.flex_dim[0] == 3 else flex.elements
+        assert {frozenset(t) for t in triangles.tolist()} == {frozenset(t) for t in faces.tolist()}
+        assert len(triangles) == len(faces)
+        if model.flex_dim[0] == 3:
+            assert flex.tissue.report.closed and flex.tissue.report.reversed_triangles == 0
+            # The boundary faces outwards, although MuJoCo's tetrahedra have negative volumes.
+            assert (np.linalg.det(np.diff(flex.positions_m[flex.elements], axis=1)) < 0).any()
+            assert flex.tissue.report.volume_m3 == pytest.approx(abs(volumes(flex)).sum(), rel=1e-5)
+        # Loads keep force and moment, in any shape.
+        random = np.random.default_rng(46)
+        for _ in range(20):
+            data.qpos[: model.nq] += 1e-3 * random.normal(size=model.nq)
+            mujoco.mj_forward(model, data)
+            loads = random.normal(size=flex.positions_m.shape)
+            flex.apply_loads(loads)
+            forces, torques = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
+            moment = np.cross(flex.positions_m, loads).sum(axis=0)
+            assert forces.sum(axis=0) == pytest.approx(loads.sum(axis=0), abs=1e-12)
+            assert (torques + np.cross(data.xipos, forces)).sum(axis=0) == pytest.approx(moment, abs=1e-12)
+        # Another body's force stays.
+        assert not data.xfrc_applied[0].any()
+        with pytest.raises(ValueError, match=r"loads_n has the shape \(3,\), expected"):
+            flex.apply_loads([0, 0, 1])
+
+
+def volumes(flex: Flex) -> np.ndarray:
+    edges = np.diff(flex.positions_m[flex.elements], axis=1)
+    found: np.ndarray = np.linalg.det(edges) / 6
+    return found
+
+
+def test_a_flex_that_is_not_there_is_named(program: ServerProgram) -> None:
+    model, data = flex_model('dim="1" count="5 1 1"')
+    with palpate.connect(program.address) as server, server.create_scene("flex", replace=True) as scene:
+        with pytest.raises(ValueError, match=r"no flex 'liver', expected one of \['block'\]"):
+            Flex(scene, model, data, "liver")
+        with pytest.raises(ValueError, match="has 1 dimension, expected a sheet or a solid"):
+            Flex(scene, model, data, "block")
+
+
+@pytest.mark.parametrize("dof", ["full", "trilinear", "quadratic"])
+def test_a_pressed_flex_yields_bears_the_force_and_comes_back(program: ServerProgram, dof: str) -> None:
+    # The lowest layer of vertices, or of nodes, is pinned; z runs fastest.
+    n_layers = {"full": 5, "trilinear": 2, "quadratic": 3}[dof]
+    pinned = " ".join(str(n_layers * i) for i in range(n_layers**2))
+    soft = '<elasticity young="2e4" poisson="0.2" damping="0.02"/>'
+    inner = f'{soft}<contact contype="0" conaffinity="0" selfcollide="none"/><pin id="{pinned}"/>'
+    model, data = flex_model(f'dim="3" count="5 5 5" dof="{dof}"', inner)
+    with palpate.connect(program.address) as server, server.create_scene("flex", replace=True) as scene:
+        flex = Flex(scene, model, data)
+        rest = flex.positions_m.copy()
+        top = rest.max(axis=0)[2]
+        probe = scene.add_tool("probe", mujoco_liver.ball(BALL_RADIUS_M))
+        render = palpate.Render(probe, stiffness_n_per_m=STIFFNESS_N_PER_M, tissue_loads=True)
+        hand, spring, moving = np.zeros(3), np.zeros(3), np.zeros(3)
+        with scene.track([probe], render=[render]) as loop:
+            # Pressed 3 mm in, held, and lifted.
+            for depth_m in np.concatenate([np.linspace(-1e-3, 3e-3, 200), np.full(300, 3e-3), np.full(200, -5e-3)]):
+                flex.deform()
+                device = (0.1, 0.2, top + BALL_RADIUS_M - depth_m)
+                rendering = loop.tick(device).renderings[0]
+                flex.apply([rendering])
+                mujoco.mj_step(model, data)
+                if depth_m == 3e-3:
+                    hand, spring = rendering.force_n, STIFFNESS_N_PER_M * (rendering.proxy.position_m - device)
+                    loads = flex.loads_n([rendering])
+                    moving = data.xfrc_applied[2:, :3].sum(axis=0)
+                    # In the axes of the parent.
+                    elastic = data.xmat[1].reshape(3, 3) @ data.qfrc_passive.reshape(-1, 3).sum(axis=0)
+                    yielded = float(np.abs(flex.positions_m - rest).max())
+        assert hand[2] > 0.3 and yielded > 2e-4, f"{hand} N, {yielded} m"
+        for other in (spring, -loads.sum(axis=0)):
+            assert np.linalg.norm(other - hand) < 0.01 * hand[2]
+        # The elasticity holds what the moving bodies bear; the pinned ones bear the rest.
+        assert np.linalg.norm(elastic + moving) < 0.01 * hand[2]
+        assert not data.xfrc_applied.any() and np.abs(flex.positions_m - rest).max() < 1e-5
 
 
 def test_what_the_hand_feels_is_what_the_liver_bears(
