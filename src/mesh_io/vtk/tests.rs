@@ -199,6 +199,11 @@ fn the_surface_of_a_grid_is_its_boundary() {
     let cube = "POINTS 8 float\n0 0 0 1 0 0 0 1 0 1 1 0 0 0 1 1 0 1 0 1 1 1 1 1\n";
     let voxel =
         grid(&format!("{cube}CELLS 1 9\n8 0 1 2 3 4 5 6 7\nCELL_TYPES 1\n11\n")).expect("readable");
+    let is_flat = |t: &[u32; 3]| {
+        let corners = t.map(|v| voxel.mesh.positions[v as usize]);
+        (0..3).any(|axis| corners.iter().all(|p| p[axis] == corners[0][axis]))
+    };
+    assert!(voxel.mesh.triangles.iter().all(is_flat), "{:?}", voxel.mesh.triangles);
     assert_eq!((voxel.mesh.triangles.len(), voxel.cells.map(|c| c.inverted)), (12, Some(0)));
     let pixels = grid(&format!("{cube}CELLS 2 9\n4 0 1 2 3\n3 0 1 4\nCELL_TYPES 2\n8 5\n"))
         .expect("readable");
