@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import time
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import REPOSITORY, ServerProgram, block, octahedron
+from support import REPOSITORY, ServerProgram, octahedron
 
 import palpate
 
@@ -85,6 +86,22 @@ class Node:
                 getattr(controller, "onSimulationInitDoneEvent", lambda _: None)({})
 
 
+def tetrahedral_block(size_m: tuple[float, float, float], cells: tuple[int, int, int]) -> tuple[Any, Any]:
+    """A block whose top is at z = 0, six tetrahedra for each cube."""
+    number = np.arange(np.prod(np.array(cells) + 1)).reshape(np.array(cells) + 1)
+    grid = np.stack(np.meshgrid(*(np.arange(n + 1) for n in cells), indexing="ij"), -1).reshape(-1, 3) / cells
+    tetrahedra = []
+    for path in itertools.permutations(range(3)):
+        # From the lowest corner of each cube to the highest, along one axis after the other.
+        corner, steps = np.zeros(3, int), [np.zeros(3, int)]
+        for axis in path:
+            corner = corner + np.eye(3, dtype=int)[axis]
+            steps.append(corner)
+        ends = [number[i : cells[0] + i, j : cells[1] + j, k : cells[2] + k].ravel() for i, j, k in steps]
+        tetrahedra.append(np.stack(ends, axis=1))
+    return (grid - (0.5, 0.5, 1.0)) * size_m, np.concatenate(tetrahedra)
+
+
 def guide(
     program: ServerProgram, monkeypatch: pytest.MonkeyPatch, edit: Callable[[str], str] = lambda code: code
 ) -> Any:
@@ -92,9 +109,11 @@ def guide(
     sofa: Any = ModuleType("Sofa")
     sofa.Core = SimpleNamespace(Controller=Controller)
     monkeypatch.setitem(sys.modules, "Sofa", sofa)
-    points, triangles = block((0.1, 0.1, 0.04), (20, 20, 8))
+    # Of this test's stand-in.
+    monkeypatch.delitem(sys.modules, "palpate.sofa", raising=False)
+    points, tetrahedra = tetrahedral_block((0.1, 0.1, 0.04), (20, 20, 8))
     meshio: Any = ModuleType("meshio")
-    meshio.read = lambda _: SimpleNamespace(points=points, cells_dict={"triangle": np.array(triangles)})
+    meshio.read = lambda _: SimpleNamespace(points=points, cells_dict={"tetra": tetrahedra})
     monkeypatch.setitem(sys.modules, "meshio", meshio)
     code = re.findall(r"^```python\n(.*?)^```$", SOFA.read_text(), re.DOTALL | re.MULTILINE)
     assert len(code) == 1
@@ -110,13 +129,33 @@ def test_sofa_s_controller_must_wait_for_the_initialisation(
     """The stand-in fails a controller that reads positions as it is made, as SOFA does."""
 
     def early(code: str) -> str:
-        made = "self.triangles, self.instrument = triangles, instrument\n"
-        return code.replace(made, made + "        self.onSimulationInitDoneEvent(None)\n")
+        made = "\n        )\n    )\n"
+        assert made in code
+        return code.replace(made, made + "    root.objects[-1].onSimulationInitDoneEvent(None)\n")
 
-    with pytest.raises(palpate.Refused, match=r"triangles.*expected < 1"):
+    with pytest.raises(palpate.Refused, match="expected a corner among 1 points"):
         guide(program, monkeypatch, early)(Node())
     with palpate.connect(program.address) as server:
         server.delete_scene("sofa")
+
+
+def test_in_lock_step_each_step_has_the_loads_of_its_positions(
+    program: ServerProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Node()
+    option = 'render={"stiffness_n_per_m": 300},'
+    guide(program, monkeypatch, lambda code: code.replace(option, option + "lock_step=True,"))(root)
+    root.init()
+    controller = root.objects[-1]
+    loads = []
+    for z in [*np.linspace(0.02, 0.0, 100), *np.zeros(100)]:
+        controller.frame.position.array()[0] = [0.0013, 0.0007, z, 0, 0, 0, 1]
+        controller.onAnimateEndEvent({})
+        # Any time later: the load is of this step's positions.
+        controller.onAnimateBeginEvent({})
+        loads.append(controller.force_field.forces.array().sum(axis=0)[2])
+    controller.close()
+    assert loads[0] == 0 and loads[-1] == pytest.approx(-1.5, abs=0.015)
 
 
 def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
@@ -126,7 +165,7 @@ def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
     guide(program, monkeypatch)(root)
     root.init()
     controller = root.objects[-1]
-    surface, field, frame = controller.surface, controller.force_field, controller.frame
+    nodes, field, frame = controller.nodes, controller.force_field, controller.frame
     # Off the grid's lines, with its tip 5 mm below.
     frame.position.array()[0] = [0.0013, 0.0007, 0.02, 0, 0, 0, 1]
 
@@ -148,13 +187,13 @@ def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
             assert time.monotonic() < until, load_n
             load_n = step()
         assert np.abs(load_n[:2]).max() < 0.015
-        # The surface sinks below the probe: Palpate receives these positions, and the load ends.
-        surface.position.array()[:, 2] -= 0.01
+        # The organ sinks below the probe: Palpate receives these positions, and the load ends.
+        nodes.position.array()[:, 2] -= 0.01
         while load_n.tolist() != [0, 0, 0]:
             assert time.monotonic() < until, load_n
             load_n = step()
         found = controller.tissue.export().positions_m
-        assert np.allclose(found, surface.position.array(), atol=1e-8)
+        assert np.allclose(found, nodes.position.array(), atol=1e-8)
         # The server is gone: an old load counts as none.
         frame.position.array()[0, 2] = -0.01
         while step()[2] > -1:
@@ -166,8 +205,7 @@ def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
         program.go_on()
         assert not field.forces.array().any()
     finally:
-        controller.scene.delete()
-        controller.server.close()
+        controller.close()
 
 
 def test_every_page_says_what_was_run() -> None:
