@@ -210,8 +210,9 @@ def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
 
 def test_every_page_says_what_was_run() -> None:
     pages = sorted(SOFA.parent.glob("*.md"))
-    assert len(pages) == 6
+    assert len(pages) == 7
     for page in pages:
-        if page.name != "README.md":
+        # The tutorial's test runs every step.
+        if page.name not in ("README.md", "tutorial.md"):
             text = page.read_text()
             assert "**What was run here**" in text and "**How threads run**" in text, page

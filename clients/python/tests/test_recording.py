@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from support import ServerProgram, block, octahedron
+from support import SERVER_BIN, ServerProgram, block, octahedron
 
 import palpate
 
@@ -44,6 +45,30 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finally:
         program.end()
     return folder / "bench.mcap"
+
+
+def test_what_was_removed_and_added_under_its_name_again_is_replayed(tmp_path: Path) -> None:
+    # Never more than one tissue at a time, of one that a scene may have.
+    program = ServerProgram(tmp_path, f"record.dir={tmp_path}", "limits.tissues_per_scene=1")
+    n = 4
+    try:
+        with palpate.connect(program.address) as server, server.create_scene("again") as scene:
+            for i in range(n):
+                points, sides = octahedron(0.05)
+                tissue = scene.add_tissue("organ", (points, sides))
+                probe = scene.add_tool("probe", octahedron(0.005))
+                tissue.deform(points - [0, 0, 1e-3 * i])
+                with scene.track([probe], render=[palpate.Render(probe)]) as loop:
+                    for _ in range(5):
+                        loop.tick([0.0013, 0.0007, 0.052])
+                tissue.remove()
+                probe.remove()
+    finally:
+        program.end()
+    replayed = subprocess.run([SERVER_BIN, "replay", tmp_path / "again.mcap"], capture_output=True, text=True)
+    assert replayed.returncode == 0, replayed.stderr
+    assert f"changes: {n} of {n} answered as then" in replayed.stdout, replayed.stdout
+    assert replayed.stdout.count(": 5 answers equal bit for bit") == n, replayed.stdout
 
 
 def messages(file: Path) -> dict[str, list[tuple[Any, Any]]]:

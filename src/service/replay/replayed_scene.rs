@@ -36,6 +36,8 @@ pub struct SceneHistory {
     tools: Vec<Arc<Tool>>,
     /// Tissues that were added, by id, and the time of each.
     tissues: Vec<(SavedTissue, u64)>,
+    /// Tissues that were removed, each with the number of tissues added before.
+    removals: Vec<(usize, TissueId)>,
     /// Changes of all tissues, in the order in which they were made.
     changes: Vec<TissueStep>,
 }
@@ -104,7 +106,7 @@ impl SceneHistory {
         let mut tools: Vec<Arc<Tool>> =
             std::mem::take(&mut initial.tools).into_iter().map(tool).collect();
         initial.next_tool = ToolId(1);
-        let (mut tissues, mut changes) = (Vec::new(), Vec::new());
+        let (mut tissues, mut removals, mut changes) = (Vec::new(), Vec::new(), Vec::new());
         for (at, recorded) in recorded.into_iter().enumerate() {
             let unreadable = |reason: String| HistoryError::Unreadable { at, reason };
             let tissue = match &recorded.change {
@@ -118,7 +120,8 @@ impl SceneHistory {
                     match change {
                         SceneChange::TissueAdded(tissue) => tissues.push((*tissue, recorded.at_ns)),
                         SceneChange::ToolAdded(saved) => tools.push(tool(*saved)),
-                        // Removals: a tick that saw the scene without it says so.
+                        SceneChange::TissueRemoved(id) => removals.push((tissues.len(), id)),
+                        // A tick that saw the scene without a tool says so.
                         _ => {}
                     }
                     continue;
@@ -133,7 +136,7 @@ impl SceneHistory {
             let reason = "ids do not rise".to_owned();
             return Err(HistoryError::Unreadable { at: 0, reason });
         }
-        Ok(SceneHistory { initial, published_ns, limits, tools, tissues, changes })
+        Ok(SceneHistory { initial, published_ns, limits, tools, tissues, removals, changes })
     }
 
     /// Returns the scene as it was when the recording began.
@@ -237,6 +240,12 @@ impl ReplayedScene<'_> {
             let missing = || HistoryError::Missing(format!("tissue {} was seen", id.0));
             let next = self.history.tissues.get(self.n_tissues);
             let (saved, at_ns) = next.ok_or_else(missing)?.clone();
+            // The new tissue may have the name of one that was removed before, or its place among the most tissues.
+            for (n_added, gone) in &self.history.removals {
+                if *n_added <= self.n_tissues {
+                    drop(self.scene.remove_tissue(*gone));
+                }
+            }
             self.n_tissues += 1;
             let (expected, tissue) = (saved.id, saved.tissue(at_ns));
             let refused = |reason: String| HistoryError::Refused { tissue: expected.0, reason };
