@@ -25,8 +25,6 @@ pub use cells::CellCounts;
 pub use mesh_file::MeshFile;
 pub use read_error::{FilePlace, MeshReadError};
 
-use read_room::{READ_BYTES_MIN, READ_BYTES_PER_BYTE, READ_BYTES_PER_COMPRESSED_BYTE};
-
 use crate::geometry::MeshData;
 
 /// The file formats that can be read.
@@ -85,11 +83,11 @@ impl MeshFormat {
 
     /// Most memory that reading a file of `n_bytes` takes, bytes: its arrays, without the file itself.
     pub fn read_bytes_max(self, n_bytes: u64) -> u64 {
-        let times = match self {
-            MeshFormat::Vtu | MeshFormat::Vtp => READ_BYTES_PER_COMPRESSED_BYTE,
-            _ => READ_BYTES_PER_BYTE,
-        };
-        n_bytes.saturating_mul(times).max(READ_BYTES_MIN)
+        match self {
+            MeshFormat::Vtu | MeshFormat::Vtp => read_room::of_compressed(n_bytes),
+            MeshFormat::Glb => read_room::of_glb(n_bytes),
+            _ => read_room::of_any(n_bytes),
+        }
     }
 }
 
@@ -104,7 +102,7 @@ pub struct UnknownFormat {
 /// Reads the surface of a whole file: see [`read_file`].
 ///
 /// # Errors
-/// As [`read_file`].
+/// Returns the errors of [`read_file`].
 pub fn read(bytes: &[u8], format: MeshFormat) -> Result<MeshData, MeshReadError> {
     read_file(bytes, format).map(|file| file.mesh)
 }

@@ -4,12 +4,11 @@
 
 mod claimed;
 
-#[cfg(feature = "objects")]
-use std::time::Duration;
 use std::{
     fmt::Write,
     io,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use clap::{Args, Subcommand};
@@ -186,6 +185,9 @@ pub enum SceneFilesError {
 /// Time limit of a request to the object store; no haptic loop waits for it.
 #[cfg(feature = "objects")]
 const REQUEST_MAX: Duration = Duration::from_secs(10);
+/// Longest wait for a new owner that has to renew its lease, and the pause between two calls.
+const LOAD_MAX: Duration = Duration::from_secs(30);
+const LOAD_PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs the command, and returns what was done, in words.
 ///
@@ -275,11 +277,24 @@ fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
         }
         let mut client = Client::connect(&server).await?;
         let moved = client.move_scene(&args.id, &args.to).await?;
-        // This call lets the new owner load the scene now, and not when its clients come.
-        client.scene(&args.id).await?;
+        load(&mut client, &args.id).await?;
         Ok::<_, ClientError>(moved)
     })?;
     Ok(format!("{}: served at {} since epoch {}\n", args.id, moved.address, moved.epoch))
+}
+
+/// Lets the new owner load the scene now, and not when its clients come. An owner that has to renew its lease first says
+/// so, and is asked again.
+async fn load(client: &mut Client, id: &str) -> Result<(), ClientError> {
+    let until = Instant::now() + LOAD_MAX;
+    loop {
+        match client.scene(id).await {
+            Err(ClientError::Gone { is_told: true, .. }) if Instant::now() < until => {
+                tokio::time::sleep(LOAD_PAUSE).await;
+            }
+            loaded => return loaded.map(drop),
+        }
+    }
 }
 
 fn list(store: &SceneStore) -> Result<String, SceneFilesError> {

@@ -34,13 +34,14 @@ pub struct CellCounts {
     pub wedges: u32,
     /// Cells with eight corners, voxels among them.
     pub hexahedra: u32,
-    /// Cells of a negative volume: their corners are numbered for the other orientation.
+    /// Cells of a negative volume: their corners are numbered for the other orientation. Wedges are not counted: VTK
+    /// defines them the other way round than Gmsh, and writers of VTK's files do either.
     pub inverted: u32,
     /// Faces that more than two cells share.
     pub overfull_faces: u32,
 }
 
-/// One face of one cell: the cell's number times [`FACES_MAX`], plus the number of its face.
+/// Face of a cell: the cell's number times [`FACES_MAX`], plus the number of its face.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct FaceId(u32);
 
@@ -105,7 +106,8 @@ impl Cells {
                 CellKind::Hexahedron => &mut counts.hexahedra,
             };
             *count += 1;
-            counts.inverted += u32::from(self.is_inverted(cell, positions));
+            let is_counted = *kind != CellKind::Wedge;
+            counts.inverted += u32::from(is_counted && self.is_inverted(cell, positions));
         }
         let n_triangles: usize = ids.iter().map(|id| self.face(*id).corners().len() - 2).sum();
         let mut faces = Faces::with_room(n_triangles as u64, room, FilePlace::Cell(0))?;

@@ -1,7 +1,7 @@
 //! Binary glTF 2.0 (`.glb`): the triangles of a scene's meshes, moved by their nodes.
 //!
 //! Own structures for serde: the crate gltf (1.4.1) subtracts from unchecked lengths, and stores a message for each
-//! wrong number of a file. Skinned meshes are read in their bind pose.
+//! wrong number of a file. Skinned meshes are refused: their joints place them.
 
 mod document;
 
@@ -9,7 +9,7 @@ use glam::{DMat4, Vec3};
 
 use super::{
     read_error::{FilePlace, MeshReadError, unexpected},
-    read_room::ReadRoom,
+    read_room::{self, ReadRoom},
 };
 use crate::geometry::MeshData;
 use document::{Document, PrimitiveMode};
@@ -19,19 +19,22 @@ const HEADER_BYTES: usize = 12;
 const CHUNK_HEADER_BYTES: usize = 8;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    let mut room = ReadRoom::of(bytes);
+    let mut room = ReadRoom::new(bytes, read_room::of_glb);
     let (json, data) = chunks(bytes)?;
     let document =
         Document::read(json, FilePlace::Byte(HEADER_BYTES + CHUNK_HEADER_BYTES), &mut room)?;
     // Two passes, so that the arrays are allocated once.
-    let (mut n_vertices, mut n_triangles) = (0, 0);
+    let (mut n_vertices, mut n_triangles) = (0u64, 0u64);
     document.for_each_mesh(&mut room, |primitives, _| {
         let mut last = None;
         for primitive in primitives {
-            let n = document.n_vertices(primitive)?;
-            n_vertices += if last == Some(primitive.positions()) { 0 } else { n };
-            n_triangles += primitive.n_triangles(document.n_corners(primitive)?);
-            last = Some(primitive.positions());
+            // Counts are any numbers: the sums only have to exceed every room.
+            if last != Some(primitive.positions()) {
+                n_vertices = n_vertices.saturating_add(document.n_vertices(primitive)?);
+                last = Some(primitive.positions());
+            }
+            let n = primitive.n_triangles(document.n_corners(primitive)?);
+            n_triangles = n_triangles.saturating_add(n);
         }
         Ok(())
     })?;

@@ -112,7 +112,7 @@ impl Nodes {
 }
 
 /// Gmsh's element types.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum ElementType {
     Point,
     Line,
@@ -176,7 +176,14 @@ fn elements(
     }
     let mut cells = Cells::with_room(n_cells, n_corners, room, place)?;
     let mut faces = Faces::with_room(n_triangles, room, place)?;
+    let (version, mut before) = (file.version(), (ElementType::Point, [0; 8]));
     for_each_element(&mut file, |element, tags| {
+        // Version 2.2 repeats an element for each physical group that it belongs to.
+        let mut this = (element, [0; 8]);
+        this.1[..tags.len()].copy_from_slice(tags);
+        if version == Version::V2 && this == std::mem::replace(&mut before, this) {
+            return Ok(());
+        }
         let mut corners = [0; 8];
         let corners = &mut corners[..tags.len()];
         for (corner, tag) in corners.iter_mut().zip(tags) {

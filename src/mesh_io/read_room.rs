@@ -2,15 +2,32 @@
 
 use super::read_error::{FilePlace, MeshReadError};
 
-/// Bytes that a reader may allocate for each byte of its file. Files written by tools need less than two: the densest
-/// one met, quads of a binary PLY file with 16-bit vertex numbers, gives 36 bytes of arrays for 21 of file. Polygons of
-/// many corners, each a digit and a space, would give eight.
-pub(super) const READ_BYTES_PER_BYTE: u64 = 3;
-/// Bytes that a reader may allocate for each byte of a file that may be compressed. VTK's own writer stores the cells
-/// of a regular grid as an eighth of the arrays that they give.
-pub(super) const READ_BYTES_PER_COMPRESSED_BYTE: u64 = 8;
-/// Bytes that a reader may allocate for any file: a cube in single digits is denser than any large mesh.
-pub(super) const READ_BYTES_MIN: u64 = 1 << 20;
+/// Bytes that a reader may allocate for each byte of its file. Quads of a binary PLY file with 16-bit vertex numbers give
+/// 36 bytes of arrays for 21 of file, tetrahedra of a binary VTK file two for each. Polygons of many corners, each a digit
+/// and a space, would give eight.
+const PER_BYTE: u64 = 3;
+/// Bytes for each byte of a file that may be compressed: VTK's writer stores the cells of a regular grid as an eighth of
+/// the arrays that they give.
+const PER_COMPRESSED_BYTE: u64 = 12;
+/// Bytes for any file: a cube in single digits is denser than any large mesh.
+const LEAST: u64 = 1 << 20;
+/// Bytes for the nodes and meshes of a glTF file, beside its arrays: some ten thousand of them.
+const OF_JSON: u64 = 16 << 20;
+
+/// Most memory for a file that is not compressed, bytes.
+pub(super) fn of_any(n_file_bytes: u64) -> u64 {
+    n_file_bytes.saturating_mul(PER_BYTE).max(LEAST)
+}
+
+/// Most memory for a file that may be compressed, bytes.
+pub(super) fn of_compressed(n_file_bytes: u64) -> u64 {
+    n_file_bytes.saturating_mul(PER_COMPRESSED_BYTE).max(LEAST)
+}
+
+/// Most memory for a glTF file, bytes.
+pub(super) fn of_glb(n_file_bytes: u64) -> u64 {
+    of_any(n_file_bytes).saturating_add(OF_JSON)
+}
 
 /// Remaining memory budget of a reader.
 pub(super) struct ReadRoom {
@@ -19,18 +36,15 @@ pub(super) struct ReadRoom {
 }
 
 impl ReadRoom {
+    /// Room for a file that is not compressed.
     pub(super) fn of(file: &[u8]) -> ReadRoom {
-        ReadRoom::times(READ_BYTES_PER_BYTE, file)
+        ReadRoom::new(file, of_any)
     }
 
-    pub(super) fn of_compressed(file: &[u8]) -> ReadRoom {
-        ReadRoom::times(READ_BYTES_PER_COMPRESSED_BYTE, file)
-    }
-
-    fn times(n_bytes_per_byte: u64, file: &[u8]) -> ReadRoom {
+    /// Room for a file, by one of the functions above.
+    pub(super) fn new(file: &[u8], most: fn(u64) -> u64) -> ReadRoom {
         let n_file_bytes = file.len() as u64;
-        let left = n_file_bytes.saturating_mul(n_bytes_per_byte).max(READ_BYTES_MIN);
-        ReadRoom { n_file_bytes, left }
+        ReadRoom { n_file_bytes, left: most(n_file_bytes) }
     }
 
     /// Returns an empty vector with capacity for `n` items, which are at `place` in the file.

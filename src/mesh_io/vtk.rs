@@ -64,6 +64,8 @@ enum Section {
     Attributes,
 }
 
+/// Length of the longest keyword.
+const KEYWORD_BYTES_MAX: usize = "TRIANGLE_STRIPS".len();
 const SECTIONS: [(&str, Section); 11] = [
     ("POINTS", Section::Points),
     ("POLYGONS", Section::Polygons),
@@ -140,7 +142,7 @@ impl Vtk<'_> {
 
     fn array(&mut self, name: &str, n: u64) -> Result<Vec<u32>, MeshReadError> {
         let word = self.text.word();
-        if word != Some(name.as_bytes()) {
+        if !word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes())) {
             return Err(unexpected(self.place(), name, word));
         }
         let kind = self.number_kind()?;
@@ -200,11 +202,12 @@ impl Vtk<'_> {
 }
 
 fn section_named(word: &[u8]) -> Option<(&'static str, Section)> {
-    SECTIONS.into_iter().find(|(name, _)| name.as_bytes() == word)
+    SECTIONS.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()))
 }
 
 fn section_line(line: &[u8]) -> Option<&'static str> {
-    let end = line.iter().position(|b| *b == b' ')?;
+    // No keyword is longer: the search ends here, as this is asked of each line.
+    let end = line.iter().take(KEYWORD_BYTES_MAX + 1).position(|b| *b == b' ')?;
     section_named(&line[..end]).map(|(name, _)| name)
 }
 

@@ -15,20 +15,20 @@ use super::{
     mesh_file::MeshFile,
     polygon::Faces,
     read_error::{FilePlace, MeshReadError, one_line, unexpected},
-    read_room::ReadRoom,
+    read_room::{self, ReadRoom},
     vtk::{
         number_kind::{ByteOrder, NumberKind},
         unstructured::{self, Connectivity},
     },
 };
-use data_array::{ArrayReader, DataArray, Encoding};
+use data_array::{ArrayReader, DataArray, Encoding, Stream};
 
-/// Deepest nesting of elements; VTK's files have five levels.
+/// Deepest nesting of elements; VTK's files have seven levels.
 const DEPTH_MAX: usize = 16;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshFile, MeshReadError> {
     let outline = Outline::of(bytes)?;
-    let mut room = ReadRoom::of_compressed(bytes);
+    let mut room = ReadRoom::new(bytes, read_room::of_compressed);
     let piece = outline.piece.ok_or_else(|| unexpected(FilePlace::Byte(0), "a piece", None))?;
     let reader = outline.reader;
     let positions = match outline.arrays.points {
@@ -244,7 +244,7 @@ impl<'a> Outline<'a> {
         // Elements with information may follow the numbers.
         let end = content.iter().position(|b| *b == b'<').unwrap_or(content.len());
         let encoding = match &*element.text("format")? {
-            "ascii" => Encoding::Text(&content[..end]),
+            "ascii" | "" => Encoding::Text(&content[..end]),
             "binary" => Encoding::Base64(&content[..end]),
             "appended" => Encoding::Appended(element.number("offset")?),
             other => {
@@ -301,14 +301,14 @@ impl Element<'_> {
     }
 
     /// Appended data behind this tag.
-    fn appended<'a>(&self, content: &'a [u8]) -> Result<Encoding<'a>, MeshReadError> {
+    fn appended<'a>(&self, content: &'a [u8]) -> Result<Stream<'a>, MeshReadError> {
         // An underscore marks the first byte.
         let content = content.trim_ascii_start();
         let data = content
             .strip_prefix(b"_")
             .ok_or_else(|| unexpected(self.place, "an underscore", Some(content)))?;
         let is_base64 = self.value("encoding", &[("raw", false), ("base64", true)], None)?;
-        Ok(if is_base64 { Encoding::Base64(data) } else { Encoding::Raw(data) })
+        Ok(if is_base64 { Stream::Base64(data, 0) } else { Stream::Raw(data) })
     }
 }
 

@@ -1,29 +1,33 @@
 //! The JSON of a glTF file: nodes, meshes, and where their numbers are.
 
+use std::fmt;
+
 use glam::{DMat4, DQuat, DVec3, Vec3};
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{SeqAccess, Visitor},
+};
 
 use crate::mesh_io::{
     read_error::{FilePlace, MeshReadError, one_line, unexpected},
     read_room::ReadRoom,
 };
 
-/// Most memory of an object of the JSON, bytes, in an array that grows.
-const OBJECT_BYTES_MAX: u64 = 512;
-/// Most memory of a byte of JSON, bytes: a digit and a comma give a number in an array that grows.
-const BYTES_PER_JSON_BYTE_MAX: u64 = 8;
+/// Most memory of an object or array of the JSON, bytes: an array that grows holds its items thrice for a while.
+const OBJECT_BYTES_MAX: u64 = 3 * size_of::<GltfNode>() as u64;
+/// Most memory of a byte of JSON, bytes: a digit and a comma give a number of four bytes in an array that grows.
+const BYTES_PER_JSON_BYTE_MAX: u64 = 6;
 /// Extensions that a mesh can be read without.
 const HARMLESS_EXTENSIONS: [&str; 4] =
     ["KHR_materials_", "KHR_texture_", "KHR_lights_", "EXT_texture_"];
 
 /// A glTF file, as far as it describes triangles.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 pub(super) struct Document {
     accessors: Vec<Accessor>,
     buffer_views: Vec<BufferView>,
-    extensions_required: Vec<String>,
+    extensions_required: Obstacle,
     meshes: Vec<Mesh>,
     nodes: Vec<GltfNode>,
     scene: u32,
@@ -82,9 +86,8 @@ struct Attributes {
     position: Option<u32>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
-#[derive(Default)]
 struct GltfNode {
     children: Vec<u32>,
     mesh: Option<u32>,
@@ -101,19 +104,48 @@ struct GltfScene {
     nodes: Vec<u32>,
 }
 
+/// The first required extension that a mesh cannot be read without.
+#[derive(Default)]
+struct Obstacle(Option<String>);
+
+impl<'de> Deserialize<'de> for Obstacle {
+    fn deserialize<D: Deserializer<'de>>(names: D) -> Result<Obstacle, D::Error> {
+        names.deserialize_seq(Obstacle(None))
+    }
+}
+
+/// Keeps one name: a list of all would be larger than its file.
+impl<'de> Visitor<'de> for Obstacle {
+    type Value = Obstacle;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("names of extensions")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut names: A) -> Result<Obstacle, A::Error> {
+        while let Some(name) = names.next_element::<String>()? {
+            if self.0.is_none() && !HARMLESS_EXTENSIONS.iter().any(|e| name.starts_with(e)) {
+                self.0 = Some(name);
+            }
+        }
+        Ok(self)
+    }
+}
+
 /// Corners that make a primitive's triangles.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PrimitiveMode {
     Triangles,
     Strip,
     Fan,
-    /// Points and lines.
+    /// Points, lines, and triangles without vertices.
     Other,
 }
 
 impl Primitive {
     pub(super) fn mode(&self) -> PrimitiveMode {
         match self.mode {
+            _ if self.attributes.position.is_none() => PrimitiveMode::Other,
             None | Some(4) => PrimitiveMode::Triangles,
             Some(5) => PrimitiveMode::Strip,
             Some(6) => PrimitiveMode::Fan,
@@ -145,7 +177,7 @@ impl GltfNode {
             self.rotation.map_or(DQuat::IDENTITY, |r| DQuat::from_array(r.map(f64::from)));
         DMat4::from_scale_rotation_translation(
             vector(self.scale, DVec3::ONE),
-            // Stored with the digits of f32. The validator rejects what a zero quaternion gives.
+            // Stored with the digits of f32. A zero quaternion gives NaN positions, which the validator rejects.
             rotation.normalize(),
             vector(self.translation, DVec3::ZERO),
         )
@@ -158,14 +190,14 @@ impl Document {
         place: FilePlace,
         room: &mut ReadRoom,
     ) -> Result<Document, MeshReadError> {
-        let n_objects = json.iter().filter(|b| **b == b'{').count() as u64;
+        // An array may stand for an object.
+        let n_objects = json.iter().filter(|b| matches!(b, b'{' | b'[')).count() as u64;
         let n_bytes = BYTES_PER_JSON_BYTE_MAX * json.len() as u64 + OBJECT_BYTES_MAX * n_objects;
         room.take(n_bytes, n_objects, "objects of JSON", place)?;
         let document: Document = serde_json::from_slice(json).map_err(|error| {
             MeshReadError::Reader { place, message: one_line(&error.to_string()) }
         })?;
-        let is_harmless = |name: &str| HARMLESS_EXTENSIONS.iter().any(|e| name.starts_with(e));
-        match document.extensions_required.iter().find(|name| !is_harmless(name)) {
+        match &document.extensions_required.0 {
             None => Ok(document),
             Some(name) => {
                 let expected = "triangles without extensions (export without compression)";
@@ -174,11 +206,11 @@ impl Document {
         }
     }
 
-    /// Passes each mesh of the scene, with the transform of its node.
+    /// Passes the triangles of each mesh of the scene, with the transform of its node.
     pub(super) fn for_each_mesh(
         &self,
         room: &mut ReadRoom,
-        mut visit: impl FnMut(&[Primitive], &DMat4) -> Result<(), MeshReadError>,
+        mut visit: impl FnMut(&mut dyn Iterator<Item = &Primitive>, &DMat4) -> Result<(), MeshReadError>,
     ) -> Result<(), MeshReadError> {
         let place = FilePlace::Byte(0);
         let mut open: Vec<(u32, DMat4)> = room.vec(self.nodes.len() as u64, "nodes", place)?;
@@ -198,7 +230,7 @@ impl Document {
                 }
             }
         };
-        let missing = || unexpected(place, "a scene", None);
+        let missing = || unexpected(place, "a scene (export one, not a library of meshes)", None);
         let scene = self.scenes.get(self.scene as usize).ok_or_else(missing)?;
         for node in scene.nodes.iter().rev() {
             reach(*node, &mut open, DMat4::IDENTITY)?;
@@ -211,9 +243,15 @@ impl Document {
                     let expected = format!("a mesh below {}", self.meshes.len());
                     unexpected(place, &expected, Some(mesh.to_string().as_bytes()))
                 })?;
-                // A skinned mesh is moved by its joints and not by its node.
-                let matrix = if node.skin.is_some() { DMat4::IDENTITY } else { scene_from_node };
-                visit(&mesh.primitives, &matrix)?;
+                if node.skin.is_some() {
+                    let expected = "meshes without a skin (apply the armature before exporting)";
+                    return Err(unexpected(place, expected, Some(b"a skinned mesh")));
+                }
+                // Many nodes may share a mesh: the room also bounds the time.
+                let n = mesh.primitives.len() as u64;
+                room.take(n * size_of::<Primitive>() as u64, n, "parts of meshes", place)?;
+                let has_triangles = |p: &&Primitive| p.mode() != PrimitiveMode::Other;
+                visit(&mut mesh.primitives.iter().filter(has_triangles), &scene_from_node)?;
             }
             for child in node.children.iter().rev() {
                 reach(*child, &mut open, scene_from_node)?;

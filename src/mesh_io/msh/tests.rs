@@ -108,3 +108,12 @@ fn names_the_place() {
         assert!(found.starts_with(said), "{found}\n{said}");
     }
 }
+
+#[test]
+fn an_element_of_two_groups_is_read_once() {
+    let tetrahedron = "4 4 2 0 1 7 3 900 5\n";
+    let twice = TETRAHEDRON[0]
+        .replace("$Elements\n4", "$Elements\n5")
+        .replace(tetrahedron, &format!("{tetrahedron}5 4 2 9 1 7 3 900 5\n"));
+    assert_eq!(read(twice.as_bytes()), read(TETRAHEDRON[0].as_bytes()));
+}

@@ -51,16 +51,21 @@ impl<'a> Vtk<'a> {
         text.line();
         let encoding = text.word();
         let binary = match encoding {
-            Some(b"BINARY") => true,
-            Some(b"ASCII") => false,
+            Some(word) if word.eq_ignore_ascii_case(b"BINARY") => true,
+            Some(word) if word.eq_ignore_ascii_case(b"ASCII") => false,
             _ => return Err(unexpected(text.place(), "ASCII or BINARY", encoding)),
         };
         let word = text.word();
-        if word != Some(b"DATASET") {
+        let is_one_of = |word: Option<&[u8]>, names: &[&str]| {
+            let is =
+                |name: &&str| word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+            names.iter().any(is)
+        };
+        if !is_one_of(word, &["DATASET"]) {
             return Err(unexpected(text.place(), "DATASET", word));
         }
         let word = text.word();
-        if !matches!(word, Some(b"POLYDATA" | b"UNSTRUCTURED_GRID")) {
+        if !is_one_of(word, &["POLYDATA", "UNSTRUCTURED_GRID"]) {
             let expected =
                 "POLYDATA or UNSTRUCTURED_GRID (of another grid: export the boundary surface)";
             return Err(unexpected(text.place(), expected, word));
@@ -87,7 +92,8 @@ impl<'a> Vtk<'a> {
     /// Reads the next word, which must name a kind of values.
     pub(super) fn value_kind(&mut self) -> Result<ValueKind, MeshReadError> {
         let word = self.text.word();
-        let kind = word.and_then(|w| std::str::from_utf8(w).ok()).and_then(|name| match name {
+        let name = word.and_then(|w| std::str::from_utf8(w).ok()).map(str::to_ascii_lowercase);
+        let kind = name.and_then(|name| match &*name {
             "bit" => Some(ValueKind::Bit),
             "string" | "utf8_string" => Some(ValueKind::String),
             name => NumberKind::named(name).map(ValueKind::Number),

@@ -232,3 +232,18 @@ fn a_damaged_grid_is_refused() {
         assert!(found.contains(said), "{found}");
     }
 }
+
+#[test]
+fn keywords_are_read_in_any_case() {
+    let file = format!("{HEADER}ASCII\nDATASET UNSTRUCTURED_GRID\n{GRID}");
+    let (title, rest) = file.split_at(HEADER.len());
+    assert_eq!(read((title.to_owned() + &rest.to_lowercase()).as_bytes()), read(file.as_bytes()));
+}
+
+/// A search for the next section is a pass over the file, whatever its lines are.
+#[test]
+fn lines_without_a_space_cost_no_more_than_others() {
+    let head = format!("{HEADER}BINARY\nDATASET POLYDATA\nPOINTS 0 float\nX");
+    let file = head + &"\n".repeat(4 << 20);
+    assert!(read(file.as_bytes()).is_err());
+}

@@ -22,7 +22,7 @@ pub(in crate::mesh_io) struct Connectivity {
 /// VTK's cell types.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CellType {
-    /// Points and lines.
+    /// Points, lines and empty cells.
     Ignored,
     Polygon,
     Strip,
@@ -84,23 +84,8 @@ impl Connectivity {
         corners.ok_or_else(|| format!("offsets {start} to {end}"))
     }
 
-    /// Adds each cell to `faces`, which has room for it. `push` returns true if the corners make a face. The error is a
-    /// description of the damage and the damaged cell.
-    fn push_all(
-        &self,
-        faces: &mut Faces,
-        push: fn(&mut Faces, &[u32]) -> bool,
-    ) -> Result<(), (usize, String)> {
-        for cell in 0..self.n_cells() {
-            let corners = self.corners(cell).map_err(|got| (cell, got))?;
-            if !push(faces, corners) {
-                return Err((cell, format!("one of {} corners", corners.len())));
-            }
-        }
-        Ok(())
-    }
-
-    /// Reserves room and adds each cell to `faces`. `section` names the cells in errors.
+    /// Reserves room and adds each cell to `faces`. `push` returns true if the corners make a face. `section` names the
+    /// cells in errors.
     pub(in crate::mesh_io) fn add_to(
         &self,
         faces: &mut Faces,
@@ -110,7 +95,14 @@ impl Connectivity {
         room: &mut ReadRoom,
     ) -> Result<(), MeshReadError> {
         faces.make_room(self.n_triangles(), room, place)?;
-        self.push_all(faces, push).map_err(|damage| no_cell(section, place, damage))
+        for cell in 0..self.n_cells() {
+            let refused = |got: String| no_cell(section, place, (cell, got));
+            let corners = self.corners(cell).map_err(refused)?;
+            if !push(faces, corners) {
+                return Err(refused(format!("one of {} corners", corners.len())));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -214,7 +206,7 @@ impl CellType {
     /// Type of VTK's number; the error is the name of a type that is not read.
     fn of_number(number: u32) -> Result<CellType, String> {
         let name = match number {
-            1..=4 => return Ok(CellType::Ignored),
+            0..=4 => return Ok(CellType::Ignored),
             5 | 7 | 9 => return Ok(CellType::Polygon),
             6 => return Ok(CellType::Strip),
             8 => return Ok(CellType::Pixel),

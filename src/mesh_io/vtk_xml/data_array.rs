@@ -1,9 +1,9 @@
-//! ArrayNumbers of a data array: as text, base64 or bytes, compressed or not.
+//! Numbers of a data array: text, base64 or bytes, compressed or not.
 
 use std::io::{self, BufReader, Read};
 
 use base64::{engine::general_purpose::STANDARD, read::DecoderReader};
-use flate2::read::ZlibDecoder;
+use flate2::bufread::ZlibDecoder;
 use glam::Vec3;
 
 use crate::mesh_io::{
@@ -21,12 +21,11 @@ pub(super) struct DataArray<'a> {
     pub(super) place: FilePlace,
 }
 
-/// Storage of an array, or of all appended arrays.
+/// Storage of an array.
 #[derive(Clone, Copy)]
 pub(super) enum Encoding<'a> {
     Text(&'a [u8]),
     Base64(&'a [u8]),
-    Raw(&'a [u8]),
     /// Offset in the appended data.
     Appended(u64),
 }
@@ -37,7 +36,7 @@ pub(super) struct ArrayReader<'a> {
     /// Bytes of each number in the header of an array.
     n_header_bytes: usize,
     is_compressed: bool,
-    appended: Option<Encoding<'a>>,
+    appended: Option<Stream<'a>>,
 }
 
 impl<'a> ArrayReader<'a> {
@@ -50,7 +49,7 @@ impl<'a> ArrayReader<'a> {
     }
 
     /// Sets the appended data.
-    pub(super) fn append(&mut self, data: Encoding<'a>) {
+    pub(super) fn append(&mut self, data: Stream<'a>) {
         self.appended = Some(data);
     }
 
@@ -61,7 +60,7 @@ impl<'a> ArrayReader<'a> {
         n: u64,
         room: &mut ReadRoom,
     ) -> Result<Vec<Vec3>, MeshReadError> {
-        let mut numbers = self.open(array, n.saturating_mul(3))?;
+        let mut numbers = self.open(array, n.saturating_mul(3), room)?;
         let mut points = room.vec(n, "points", array.place)?;
         for _ in 0..n {
             let mut next = || numbers.coordinate();
@@ -78,7 +77,7 @@ impl<'a> ArrayReader<'a> {
         room: &mut ReadRoom,
         first: &[u32],
     ) -> Result<Vec<u32>, MeshReadError> {
-        let mut numbers = self.open(array, n)?;
+        let mut numbers = self.open(array, n, room)?;
         let mut counts = room.vec(n.saturating_add(first.len() as u64), "numbers", array.place)?;
         counts.extend(first);
         for _ in 0..n {
@@ -88,32 +87,28 @@ impl<'a> ArrayReader<'a> {
     }
 
     /// Opens an array of `n` numbers.
-    fn open<'r>(&self, array: DataArray<'r>, n: u64) -> Result<ArrayNumbers<'r>, MeshReadError>
+    fn open<'r>(
+        &self,
+        array: DataArray<'r>,
+        n: u64,
+        room: &mut ReadRoom,
+    ) -> Result<ArrayNumbers<'r>, MeshReadError>
     where
         'a: 'r,
     {
-        let DataArray { kind, mut encoding, place } = array;
-        if let Encoding::Appended(offset) = encoding {
-            let from = |data: &'r [u8]| data.get(usize::try_from(offset).ok()?..);
-            let data = match self.appended {
-                Some(Encoding::Base64(data)) => from(data).map(Encoding::Base64),
-                Some(Encoding::Raw(data)) => from(data).map(Encoding::Raw),
-                _ => None,
-            };
-            encoding =
-                data.ok_or_else(|| unexpected(place, "appended data at the array's offset", None))?;
-        }
-        let source = match encoding {
+        let DataArray { kind, encoding, place } = array;
+        let stream = match encoding {
             Encoding::Text(text) => {
                 check_text_fits(place, n, "numbers", 2, text.len())?;
-                Source::Text(TextCursor::new(text))
+                let source = Source::Text(TextCursor::new(text));
+                return Ok(ArrayNumbers { source, kind, order: self.order, place });
             }
-            Encoding::Base64(data) => {
-                Source::Bytes(self.bytes(Stream::base64(data), kind, n, place)?)
-            }
-            Encoding::Raw(data) => Source::Bytes(self.bytes(Stream::Raw(data), kind, n, place)?),
-            Encoding::Appended(_) => unreachable!("replaced above"),
+            Encoding::Base64(text) => Some(Stream::Base64(text.trim_ascii_start(), 0)),
+            Encoding::Appended(offset) => self.appended.as_ref().and_then(|all| all.from(offset)),
         };
+        let stream =
+            stream.ok_or_else(|| unexpected(place, "appended data at the array's offset", None))?;
+        let source = Source::Bytes(self.bytes(stream, kind, n, place, room)?);
         Ok(ArrayNumbers { source, kind, order: self.order, place })
     }
 
@@ -124,6 +119,7 @@ impl<'a> ArrayReader<'a> {
         kind: NumberKind,
         n: u64,
         place: FilePlace,
+        room: &mut ReadRoom,
     ) -> Result<BufReader<Box<dyn Read + 'r>>, MeshReadError> {
         let needed = n.saturating_mul(kind.n_bytes() as u64);
         let damaged = |error: io::Error| damaged(place, &error);
@@ -144,11 +140,20 @@ impl<'a> ArrayReader<'a> {
         check_fits(place, n_blocks, "blocks", k as u64, stream.n_left())?;
         let shorter = if last == 0 { 0 } else { block.saturating_sub(last) };
         check_declared(place, n_blocks.saturating_mul(block).saturating_sub(shorter), needed)?;
-        let mut header = vec![0; (3 + n_blocks as usize) * k];
+        let n_header_bytes = (3 + n_blocks) * k as u64;
+        room.take(n_header_bytes + 8 * n_blocks, n_blocks, "sizes of blocks", place)?;
+        let mut header = vec![0; n_header_bytes as usize];
         stream.header(&mut header).map_err(damaged)?;
         let sizes: Vec<u64> = header[3 * k..].chunks_exact(k).map(word).collect();
-        let compressed = stream.reader(sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)));
-        let blocks = Blocks { compressed, sizes: sizes.into_iter(), block: None };
+        room.take(sizes.iter().copied().max().unwrap_or(0), 1, "compressed block", place)?;
+        let blocks = Blocks {
+            compressed: stream.reader(sizes.iter().fold(0, |sum, size| sum.saturating_add(*size))),
+            sizes: sizes.into_iter(),
+            n_block_bytes: block,
+            n_last_bytes: block - shorter,
+            decoder: ZlibDecoder::new(io::Cursor::default()),
+            n_left: 0,
+        };
         Ok(BufReader::new(Box::new(blocks)))
     }
 }
@@ -219,17 +224,22 @@ fn check_declared(place: FilePlace, declared: u64, needed: u64) -> Result<(), Me
     Err(MeshReadError::Unexpected { place, expected, got })
 }
 
-/// Bytes of an array, its header first.
+/// Bytes of an array, its header first, or of all appended arrays.
 #[derive(Clone)]
-enum Stream<'a> {
+pub(super) enum Stream<'a> {
     Raw(&'a [u8]),
     /// Text, and the number of decoded bytes before the next one.
     Base64(&'a [u8], usize),
 }
 
 impl<'a> Stream<'a> {
-    fn base64(data: &'a [u8]) -> Stream<'a> {
-        Stream::Base64(data.trim_ascii_start(), 0)
+    /// Appended data from an offset on; `None` if the file ends before.
+    fn from(&self, offset: u64) -> Option<Stream<'a>> {
+        let offset = usize::try_from(offset).ok()?;
+        Some(match self {
+            Stream::Raw(data) => Stream::Raw(data.get(offset..)?),
+            Stream::Base64(text, n_passed) => Stream::Base64(text.get(offset..)?, *n_passed),
+        })
     }
 
     /// Reads the header or its beginning.
@@ -242,7 +252,9 @@ impl<'a> Stream<'a> {
                 let (start, rest) = text.split_at_checked(n_characters).ok_or_else(short)?;
                 DecoderReader::new(start, &STANDARD).read_exact(header)?;
                 // Some writers encode the header alone, and it ends in padding; others with the numbers.
-                if start.ends_with(b"=") || header.len().is_multiple_of(3) {
+                // The padding is the header's own if it is as long as a header alone needs.
+                let padding: &[u8] = if header.len() % 3 == 1 { b"==" } else { b"=" };
+                if start.ends_with(padding) || header.len().is_multiple_of(3) {
                     *text = rest;
                 } else {
                     *n_passed = header.len();
@@ -284,23 +296,43 @@ struct Blocks<R> {
     compressed: R,
     /// Compressed bytes of the blocks that follow.
     sizes: std::vec::IntoIter<u64>,
-    block: Option<ZlibDecoder<io::Cursor<Vec<u8>>>>,
+    /// Bytes of each block but the last, and of the last.
+    n_block_bytes: u64,
+    n_last_bytes: u64,
+    /// Decoder of the current block, and the bytes that it has to give still.
+    decoder: ZlibDecoder<io::Cursor<Vec<u8>>>,
+    n_left: u64,
+}
+
+impl<R: Read> Blocks<R> {
+    /// Reads the next block; false if there is none.
+    fn next_block(&mut self) -> io::Result<bool> {
+        let Some(size) = self.sizes.next() else { return Ok(false) };
+        let mut block = std::mem::take(self.decoder.get_mut()).into_inner();
+        block.clear();
+        // The room has been taken for the largest block.
+        block.reserve_exact(size as usize);
+        self.compressed.by_ref().take(size).read_to_end(&mut block)?;
+        self.decoder.reset(io::Cursor::new(block));
+        self.n_left = if self.sizes.len() == 0 { self.n_last_bytes } else { self.n_block_bytes };
+        Ok(true)
+    }
 }
 
 impl<R: Read> Read for Blocks<R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if let Some(block) = &mut self.block {
-                let n = block.read(bytes)?;
-                if n > 0 || bytes.is_empty() {
-                    return Ok(n);
-                }
+        while self.n_left == 0 {
+            if !self.next_block()? {
+                return Ok(0);
             }
-            let Some(size) = self.sizes.next() else { return Ok(0) };
-            // A false size ends with the file.
-            let mut block = Vec::new();
-            self.compressed.by_ref().take(size).read_to_end(&mut block)?;
-            self.block = Some(ZlibDecoder::new(io::Cursor::new(block)));
         }
+        let n_most = bytes.len().min(usize::try_from(self.n_left).unwrap_or(usize::MAX));
+        let n = self.decoder.read(&mut bytes[..n_most])?;
+        // A block that ends early would let any number of blocks pass.
+        if n == 0 && n_most > 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.n_left -= n as u64;
+        Ok(n)
     }
 }

@@ -14,7 +14,6 @@ fn grid(
     appended: &dyn Fn() -> Vec<u8>,
 ) -> Vec<u8> {
     let points = POINTS.as_flattened().iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let longs = |n: &[u64]| n.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
     let text = format!(
         "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" {head}>\n<UnstructuredGrid>\n\
          <FieldData><DataArray type=\"String\" Name=\"offsets\" format=\"ascii\">1 2</DataArray></FieldData>\n\
@@ -31,6 +30,10 @@ fn grid(
         array("UInt8", &[10, 3]),
     );
     [text.as_bytes(), &appended(), b"</VTKFile>\n"].concat()
+}
+
+fn longs(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
 }
 
 fn ascii() -> String {
@@ -212,4 +215,50 @@ fn a_small_file_cannot_unfold_into_a_large_one() {
     );
     let said = read(file.as_bytes()).expect_err("too dense").to_string();
     assert!(said.contains("268435456 points take"), "{said}");
+}
+
+/// One cell whose type is encoded together with its header: the padding is that of both.
+#[test]
+fn a_single_number_beside_its_header() {
+    let array = &mut |kind: &str, bytes: &[u8]| {
+        if kind == "UInt8" {
+            return format!(
+                "format=\"binary\">{}",
+                STANDARD.encode([&[2, 0, 0, 0], bytes].concat())
+            );
+        }
+        let header = (bytes.len() as u32).to_le_bytes();
+        format!("format=\"binary\">{}", STANDARD.encode([&header, bytes].concat()))
+    };
+    let file =
+        String::from_utf8(grid("byte_order=\"LittleEndian\"", array, &Vec::new)).expect("text");
+    assert_is_the_tetrahedron(file.as_bytes(), "two types");
+    let one = file
+        .replace(&STANDARD.encode([2, 0, 0, 0, 10, 3]), &STANDARD.encode([1, 0, 0, 0, 10]))
+        .replace("NumberOfCells=\"2\"", "NumberOfCells=\"1\"")
+        .replace(
+            &STANDARD.encode([&[16, 0, 0, 0][..], &longs(&[4, 6])].concat()),
+            &STANDARD.encode([&[8, 0, 0, 0][..], &longs(&[4])].concat()),
+        )
+        .replace(
+            &STANDARD.encode([&[48, 0, 0, 0][..], &longs(&[0, 1, 2, 3, 0, 1])].concat()),
+            &STANDARD.encode([&[32, 0, 0, 0][..], &longs(&[0, 1, 2, 3])].concat()),
+        );
+    assert_is_the_tetrahedron(one.as_bytes(), "one type");
+}
+
+/// A block that gives less than its header says would let millions of blocks pass for nothing.
+#[test]
+fn a_block_that_ends_early_is_refused() {
+    let n = 3000u32;
+    let header: Vec<u8> =
+        [n, 1, 0].into_iter().chain((0..n).map(|_| 0)).flat_map(u32::to_le_bytes).collect();
+    let file = format!(
+        "<VTKFile type=\"PolyData\" compressor=\"vtkZLibDataCompressor\"><PolyData><Piece NumberOfPoints=\"{}\">\
+         <Points><DataArray type=\"UInt8\" format=\"binary\">{}</DataArray></Points></Piece></PolyData></VTKFile>",
+        n / 3,
+        STANDARD.encode(header),
+    );
+    let said = read(file.as_bytes()).expect_err("nothing").to_string();
+    assert!(said.contains("the array ends early"), "{said}");
 }

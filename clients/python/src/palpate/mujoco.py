@@ -7,7 +7,7 @@
             flex.apply(loop.tick(pose).renderings)
             mujoco.mj_step(model, data)
 
-Needs MuJoCo 3.3 or newer. The load is explicit: it acts a step late, like a spring without damping.
+Needs MuJoCo 4.0 or newer. The load is explicit: it acts a step late, like a spring without damping.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from . import answers
 from .scene import Scene
 
 Array = npt.NDArray[np.float64]
-# Error of the weights of an interpolated flex, metres, as a share of its size: beyond it the weights are not MuJoCo's.
-_WEIGHTS_SHARE_MAX = 1e-9
+# Greatest error of an interpolated position as a share of the flex's size: beyond it the weights are not MuJoCo's.
+_ERROR_SHARE_MAX = 1e-9
 
 
 class Flex:
@@ -68,12 +68,12 @@ class Flex:
 
     @property
     def positions_m(self) -> Array:
-        """`(n, 3)`, of the vertices: MuJoCo's own array."""
+        """`(n, 3)`, of the vertices: MuJoCo's own array. A step computes it at its beginning, `mj_forward` anew."""
         positions: Array = self._data.flexvert_xpos[self._vertices]
         return positions
 
     def deform(self) -> None:
-        """Moves the tissue to the positions of the last step, and waits until ticks can see it."""
+        """Moves the tissue to `positions_m`, and waits until ticks can see it."""
         self.tissue.deform(self.positions_m)
 
     def loads_n(self, renderings: Iterable[answers.Rendering]) -> Array:
@@ -90,13 +90,14 @@ class Flex:
         return loads
 
     def apply(self, renderings: Iterable[answers.Rendering]) -> None:
-        """Sets the loads of a tick as the external forces of the next step: see `apply_loads`."""
+        """Sets the loads of a tick as external forces: see `apply_loads`. `apply([])` removes them."""
         self.apply_loads(self.loads_n(renderings))
 
     def apply_loads(self, loads_n: npt.ArrayLike) -> None:
         """Sets loads on the vertices, `(n, 3)`, as external forces (`data.xfrc_applied`) of the flex's bodies.
 
-        They replace what was applied to these bodies before. Force and moment are those of the loads.
+        They act until the next call, and replace the forces applied to these bodies before; a body that vertices are
+        pinned to is one of them. Force and moment are those of the loads.
         """
         forces = np.asarray(loads_n, np.float64)
         if forces.shape != self.positions_m.shape:
@@ -123,8 +124,12 @@ class _Nodes:
         n_cells = np.array(getattr(model, "flex_cellnum", np.ones((flex + 1, 3), int))[flex])
         self._nodes, self._weights = _lattice(np.array(model.flex_vert0[vertices]), order, n_cells)
         positions = data.flexvert_xpos[vertices]
-        found = (self._weights[..., None] * self.points_m()[self._nodes]).sum(axis=1)
-        if np.abs(found - positions).max() > _WEIGHTS_SHARE_MAX * np.abs(positions).max():
+        points = self.points_m()
+        is_known = self._nodes.max() < len(points)
+        if is_known:
+            error = (self._weights[..., None] * points[self._nodes]).sum(axis=1) - positions
+            is_known = np.abs(error).max() <= _ERROR_SHARE_MAX * np.ptp(positions, axis=0).max()
+        if not is_known:
             raise ValueError(f"MuJoCo {mujoco.__version__} interpolates this flex in an unknown way")
 
     def points_m(self) -> Array:

@@ -6,6 +6,8 @@ Runs in SOFA's Python, with SofaPython3. See clients/guides/sofa.md for a whole 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,14 @@ import numpy.typing as npt
 import Sofa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from . import answers
+from .errors import Unavailable
 from .haptic_loop import HapticLoop
 from .loop_options import Render
 from .mesh import MeshLike
 from .pose import Pose
 from .server import connect
 
-# Oldest answer whose loads are applied, seconds: as long as a force without answers stays whole.
+# Age of an answer from which its loads are not applied, seconds: a force without answers begins to fade then.
 _AGE_MAX_S = 0.05
 
 
@@ -27,7 +30,7 @@ class Palpation(Sofa.Core.Controller):  # type: ignore[misc]
     """Moves a tissue of a Palpate scene as SOFA moves an organ, and loads the organ as the instrument presses it.
 
     Attributes, after SOFA's initialisation:
-        scene, tissue, tool, loop: those of Palpate. `loop.answer` has contacts, distances and the force on the hand.
+        scene, tissue, tool, loop: Palpate's objects. `loop.answer` has contacts, distances and the force on the hand.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Palpation(Sofa.Core.Controller):  # type: ignore[misc]
         self._address, self._scene_id = address, scene
         self._render, self._lock_step = dict(render or {}), lock_step
         self._answer: answers.TrackResponse | None = None
+        self._sent: Future[answers.DeformResponse] | None = None
 
     def onSimulationInitDoneEvent(self, _: Any) -> None:
         """Makes the scene. Before SOFA's initialisation a MechanicalObject has one position."""
@@ -92,7 +96,12 @@ class Palpation(Sofa.Core.Controller):  # type: ignore[misc]
             self.tissue.deform(self.nodes.position.array())
             self._answer = self.loop.tick(pose)
         else:
-            self._moved.send(self.tissue, self.nodes.position.array())
+            # A refused deformation, as of a solver that diverged, is an error of this event. Streams reconnect by
+            # themselves.
+            if self._sent is not None and self._sent.done():
+                with suppress(Unavailable):
+                    self._sent.result()
+            self._sent = self._moved.send(self.tissue, self.nodes.position.array())
             self.loop.send(pose)
 
     def close(self) -> None:
