@@ -116,6 +116,7 @@ fn dense_files() -> Vec<(&'static str, MeshFormat, Vec<u8>)> {
         ),
         ("empty elements", Vtu, repeated(b"<a/>", |_| "<VTKFile type=\"PolyData\">".to_owned())),
         ("open elements", Vtu, repeated(b"<a>", |_| "<VTKFile type=\"PolyData\">".to_owned())),
+        ("empty blocks", Vtp, empty_blocks()),
         ("attributes", Vtp, repeated(b"x=\"\" ", |_| "<VTKFile type=\"PolyData\"><a ".to_owned())),
         (
             "nodes as arrays",
@@ -147,6 +148,21 @@ fn grid_of_cells(cell: impl Fn(u32) -> [u32; 4]) -> Vec<u8> {
     (0..n).map(cell).for_each(|[a, b, c, d]| text += &format!("4 {a} {b} {c} {d}\n"));
     text += &format!("CELL_TYPES {n}\n");
     (text + &"10\n".repeat(n as usize)).into_bytes()
+}
+
+/// Points whose compressed blocks have no bytes: a long header, and nothing behind it.
+fn empty_blocks() -> Vec<u8> {
+    let n_blocks = 3 * (FILE_BYTES as u32 / 12);
+    let mut bytes = format!(
+        "<VTKFile type=\"PolyData\" compressor=\"vtkZLibDataCompressor\"><PolyData><Piece NumberOfPoints=\"{}\">\
+         <Points><DataArray type=\"UInt8\" format=\"appended\" offset=\"0\"/></Points></Piece></PolyData>\
+         <AppendedData encoding=\"raw\">_",
+        n_blocks / 3
+    )
+    .into_bytes();
+    [n_blocks, 1, 0].iter().for_each(|n| bytes.extend(n.to_le_bytes()));
+    bytes.extend(vec![0; 4 * n_blocks as usize]);
+    bytes
 }
 
 fn glb(json: &str) -> Vec<u8> {

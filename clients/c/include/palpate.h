@@ -522,7 +522,8 @@ enum palpate_code palpate_add_tissue(struct palpate_scene *scene,
                                      const struct palpate_tissue_options *options,
                                      uint32_t *tissue_id);
 
-// As `palpate_add_tissue`, from a mesh file: OBJ, STL, PLY, OFF, VTK, VTU, VTP, MSH or GLB. `scale_to_m`: metres per unit of the file.
+// As `palpate_add_tissue`, from a mesh file: OBJ, STL, PLY, OFF, VTK, VTU, VTP, MSH or GLB. `scale_to_m`: metres per
+// unit of the file.
 enum palpate_code palpate_add_tissue_file(struct palpate_scene *scene,
                                           const char *name,
                                           const char *file,

@@ -81,7 +81,8 @@ pub unsafe extern "C" fn palpate_add_tissue(
     })
 }
 
-/// As `palpate_add_tissue`, from a mesh file: OBJ, STL, PLY, OFF, VTK, VTU, VTP, MSH or GLB. `scale_to_m`: metres per unit of the file.
+/// As `palpate_add_tissue`, from a mesh file: OBJ, STL, PLY, OFF, VTK, VTU, VTP, MSH or GLB. `scale_to_m`: metres per
+/// unit of the file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_add_tissue_file(
     scene: *mut palpate_scene,

@@ -145,7 +145,8 @@ namespace Palpate
         internal static extern palpate_code palpate_add_tissue(palpate_scene* scene, byte* name, palpate_mesh* mesh, palpate_tissue_options* options, uint* tissue_id);
 
         /// <summary>
-        ///  As `palpate_add_tissue`, from a mesh file: OBJ, STL, PLY, OFF, VTK, VTU, VTP, MSH or GLB. `scale_to_m`: metres per unit of the file.
+        ///  As `palpate_add_tissue`, from a mesh file: OBJ, STL, PLY, OFF, VTK, VTU, VTP, MSH or GLB. `scale_to_m`: metres per
+        ///  unit of the file.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_add_tissue_file", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_add_tissue_file(palpate_scene* scene, byte* name, byte* file, double scale_to_m, palpate_tissue_options* options, uint* tissue_id);
