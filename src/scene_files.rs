@@ -8,7 +8,7 @@ use std::{
     fmt::Write,
     io,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use clap::{Args, Subcommand};
@@ -185,8 +185,8 @@ pub enum SceneFilesError {
 /// Time limit of a request to the object store; no haptic loop waits for it.
 #[cfg(feature = "objects")]
 const REQUEST_MAX: Duration = Duration::from_secs(10);
-/// Longest wait for a new owner that has to renew its lease, and the pause between two calls.
-const LOAD_MAX: Duration = Duration::from_secs(30);
+/// Most calls to a new owner that has to renew its lease, and the pause between two of them: half a minute in all.
+const LOADS_MAX: usize = 300;
 const LOAD_PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs the command, and returns what was done, in words.
@@ -286,15 +286,13 @@ fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
 /// Lets the new owner load the scene now, and not when its clients come. An owner that has to renew its lease first says
 /// so, and is asked again.
 async fn load(client: &mut Client, id: &str) -> Result<(), ClientError> {
-    let until = Instant::now() + LOAD_MAX;
-    loop {
+    for _ in 1..LOADS_MAX {
         match client.scene(id).await {
-            Err(ClientError::Gone { is_told: true, .. }) if Instant::now() < until => {
-                tokio::time::sleep(LOAD_PAUSE).await;
-            }
+            Err(ClientError::Gone { is_told: true, .. }) => tokio::time::sleep(LOAD_PAUSE).await,
             loaded => return loaded.map(drop),
         }
     }
+    client.scene(id).await.map(drop)
 }
 
 fn list(store: &SceneStore) -> Result<String, SceneFilesError> {
