@@ -1,4 +1,4 @@
-//! Redirects: scenes that were here and are another server's, while nobody has looked for them in the store since.
+//! Redirects: scenes that were here and are another server's, until a look into the store finds them here or nowhere.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl MovedScenes {
         moved.insert(id.to_owned(), owner);
     }
 
-    /// Removes a scene that is here, or that is looked for in the store.
+    /// Removes a scene that is here, or that is not in the store.
     pub fn remove(&self, id: &str) {
         self.0.lock().remove(id);
     }

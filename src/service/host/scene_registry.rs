@@ -200,10 +200,17 @@ impl SceneRegistry {
             return Ok(());
         };
         self.server.check_served()?;
-        self.moved.remove(id);
         let (opener, registry) = (Arc::clone(&opening.opener), Arc::clone(self));
         let of = id.to_owned();
-        let open = move || if registry.has(&of) { Ok(()) } else { opener(&registry, &of, from) };
+        let open = move || -> Result<(), SceneRegistryError> {
+            if registry.has(&of) {
+                return Ok(());
+            }
+            opener(&registry, &of, from)?;
+            // Not before: a call that found the scene here a moment ago must not get "unknown" while another looks.
+            registry.moved.remove(&of);
+            Ok(())
+        };
         Ok(opening.turns.run(id, open).await??)
     }
 
