@@ -12,7 +12,7 @@ use super::{
     read_room::{self, ReadRoom},
 };
 use crate::geometry::MeshData;
-use document::{Document, PrimitiveMode};
+use document::{Document, TriangleMode};
 
 /// Bytes of the file's header, and of a chunk's.
 const HEADER_BYTES: usize = 12;
@@ -25,15 +25,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         Document::read(json, FilePlace::Byte(HEADER_BYTES + CHUNK_HEADER_BYTES), &mut room)?;
     // Two passes, so that the arrays are allocated once.
     let (mut n_vertices, mut n_triangles) = (0u64, 0u64);
-    document.for_each_mesh(&mut room, |primitives, _| {
+    document.for_each_mesh(&mut room, |parts, _| {
         let mut last = None;
-        for primitive in primitives {
+        for part in parts {
             // Counts are any numbers: the sums only have to exceed every room.
-            if last != Some(primitive.positions()) {
-                n_vertices = n_vertices.saturating_add(document.n_vertices(primitive)?);
-                last = Some(primitive.positions());
+            if last != Some(part.positions) {
+                n_vertices = n_vertices.saturating_add(document.n_vertices(&part)?);
+                last = Some(part.positions);
             }
-            let n = primitive.n_triangles(document.n_corners(primitive)?);
+            let n = part.n_triangles(document.n_corners(&part)?);
             n_triangles = n_triangles.saturating_add(n);
         }
         Ok(())
@@ -43,26 +43,19 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         positions: room.vec(n_vertices, "vertices", place)?,
         triangles: room.vec(n_triangles, "triangles", place)?,
     };
-    document.for_each_mesh(&mut room, |primitives, scene_from_mesh| {
+    document.for_each_mesh(&mut room, |parts, scene_from_mesh| {
         let mut last = None;
         let mut first_vertex = 0;
-        for primitive in primitives {
+        for part in parts {
             // The parts of a mesh often share their vertices.
-            if last != Some(primitive.positions()) {
+            if last != Some(part.positions) {
                 first_vertex = mesh.positions.len();
-                last = Some(primitive.positions());
-                let points = document.points(primitive, data, place)?;
+                last = Some(part.positions);
+                let points = document.points(&part, data, place)?;
                 mesh.positions.extend(points.map(|p| moved(p, scene_from_mesh)));
             }
-            let corners = document.corners(primitive, data, place)?;
-            push_triangles(
-                &mut mesh,
-                first_vertex,
-                primitive.mode(),
-                corners,
-                scene_from_mesh,
-                place,
-            )?;
+            let corners = document.corners(&part, data, place)?;
+            push_triangles(&mut mesh, first_vertex, part.mode, corners, scene_from_mesh, place)?;
         }
         Ok(())
     })?;
@@ -81,7 +74,7 @@ fn moved(p: Vec3, scene_from_mesh: &DMat4) -> Vec3 {
 fn push_triangles(
     mesh: &mut MeshData,
     first_vertex: usize,
-    mode: PrimitiveMode,
+    mode: TriangleMode,
     corners: impl Iterator<Item = u32>,
     scene_from_mesh: &DMat4,
     place: FilePlace,
@@ -99,18 +92,17 @@ fn push_triangles(
         }
         let c = first_vertex as u32 + corner;
         let (is_complete, is_turned) = match mode {
-            PrimitiveMode::Triangles => (i % 3 == 2, false),
-            PrimitiveMode::Strip => (i >= 2, i % 2 == 1),
-            PrimitiveMode::Fan => (i >= 2, false),
-            PrimitiveMode::Other => (false, false),
+            TriangleMode::Triangles => (i % 3 == 2, false),
+            TriangleMode::Strip => (i >= 2, i % 2 == 1),
+            TriangleMode::Fan => (i >= 2, false),
         };
         if is_complete {
             mesh.triangles.push(if is_turned != is_reflected { [b, a, c] } else { [a, b, c] });
         }
         match mode {
             // The first corner stays.
-            PrimitiveMode::Fan if i == 0 => (a, b) = (c, c),
-            PrimitiveMode::Fan => b = c,
+            TriangleMode::Fan if i == 0 => (a, b) = (c, c),
+            TriangleMode::Fan => b = c,
             _ => (a, b) = (b, c),
         }
     }

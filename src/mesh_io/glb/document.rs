@@ -74,7 +74,7 @@ struct Mesh {
 
 /// Triangles of one material.
 #[derive(Deserialize)]
-pub(super) struct Primitive {
+struct Primitive {
     attributes: Attributes,
     indices: Option<u32>,
     mode: Option<u32>,
@@ -132,37 +132,41 @@ impl<'de> Visitor<'de> for Obstacle {
     }
 }
 
+/// Triangles of a primitive.
+pub(super) struct TrianglePart {
+    /// Accessor of the vertices.
+    pub(super) positions: u32,
+    /// Accessor of the corners; `None`: the vertices in order.
+    indices: Option<u32>,
+    pub(super) mode: TriangleMode,
+}
+
 /// Corners that make a primitive's triangles.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PrimitiveMode {
+pub(super) enum TriangleMode {
     Triangles,
     Strip,
     Fan,
-    /// Points, lines, and triangles without vertices.
-    Other,
 }
 
 impl Primitive {
-    pub(super) fn mode(&self) -> PrimitiveMode {
-        match self.mode {
-            _ if self.attributes.position.is_none() => PrimitiveMode::Other,
-            None | Some(4) => PrimitiveMode::Triangles,
-            Some(5) => PrimitiveMode::Strip,
-            Some(6) => PrimitiveMode::Fan,
-            Some(_) => PrimitiveMode::Other,
-        }
+    /// Returns `None` for points and lines, and without vertices.
+    fn part(&self) -> Option<TrianglePart> {
+        let mode = match self.mode {
+            None | Some(4) => TriangleMode::Triangles,
+            Some(5) => TriangleMode::Strip,
+            Some(6) => TriangleMode::Fan,
+            Some(_) => return None,
+        };
+        Some(TrianglePart { positions: self.attributes.position?, indices: self.indices, mode })
     }
+}
 
-    /// Number of the accessor of the vertices.
-    pub(super) fn positions(&self) -> Option<u32> {
-        self.attributes.position
-    }
-
+impl TrianglePart {
     pub(super) fn n_triangles(&self, n_corners: u64) -> u64 {
-        match self.mode() {
-            PrimitiveMode::Triangles => n_corners / 3,
-            PrimitiveMode::Strip | PrimitiveMode::Fan => n_corners.saturating_sub(2),
-            PrimitiveMode::Other => 0,
+        match self.mode {
+            TriangleMode::Triangles => n_corners / 3,
+            TriangleMode::Strip | TriangleMode::Fan => n_corners.saturating_sub(2),
         }
     }
 }
@@ -210,7 +214,10 @@ impl Document {
     pub(super) fn for_each_mesh(
         &self,
         room: &mut ReadRoom,
-        mut visit: impl FnMut(&mut dyn Iterator<Item = &Primitive>, &DMat4) -> Result<(), MeshReadError>,
+        mut visit: impl FnMut(
+            &mut dyn Iterator<Item = TrianglePart>,
+            &DMat4,
+        ) -> Result<(), MeshReadError>,
     ) -> Result<(), MeshReadError> {
         let place = FilePlace::Byte(0);
         let mut open: Vec<(u32, DMat4)> = room.vec(self.nodes.len() as u64, "nodes", place)?;
@@ -250,8 +257,8 @@ impl Document {
                 // Many nodes may share a mesh: the room also bounds the time.
                 let n = mesh.primitives.len() as u64;
                 room.take(n * size_of::<Primitive>() as u64, n, "parts of meshes", place)?;
-                let has_triangles = |p: &&Primitive| p.mode() != PrimitiveMode::Other;
-                visit(&mut mesh.primitives.iter().filter(has_triangles), &scene_from_node)?;
+                let parts = &mut mesh.primitives.iter().filter_map(Primitive::part);
+                visit(parts, &scene_from_node)?;
             }
             for child in node.children.iter().rev() {
                 reach(*child, &mut open, scene_from_node)?;
@@ -260,30 +267,22 @@ impl Document {
         Ok(())
     }
 
-    pub(super) fn n_vertices(&self, primitive: &Primitive) -> Result<u64, MeshReadError> {
-        Ok(primitive.positions().map(|i| self.accessor(i)).transpose()?.map_or(0, |a| a.count))
+    pub(super) fn n_vertices(&self, part: &TrianglePart) -> Result<u64, MeshReadError> {
+        Ok(self.accessor(part.positions)?.count)
     }
 
-    pub(super) fn n_corners(&self, primitive: &Primitive) -> Result<u64, MeshReadError> {
-        match primitive.indices {
-            Some(indices) => Ok(self.accessor(indices)?.count),
-            None => self.n_vertices(primitive),
-        }
+    pub(super) fn n_corners(&self, part: &TrianglePart) -> Result<u64, MeshReadError> {
+        Ok(self.accessor(part.indices.unwrap_or(part.positions))?.count)
     }
 
-    /// Vertices of a primitive, in the frame of its mesh.
+    /// Vertices of a part, in the frame of its mesh.
     pub(super) fn points<'a>(
         &self,
-        primitive: &Primitive,
+        part: &TrianglePart,
         data: &'a [u8],
         place: FilePlace,
     ) -> Result<impl Iterator<Item = Vec3> + use<'a>, MeshReadError> {
-        let items = match primitive.positions() {
-            Some(positions) => {
-                self.items(positions, AccessorShape::Vec3, &[(FLOAT, 12)], data, place)?
-            }
-            None => Items::default(),
-        };
+        let items = self.items(part.positions, AccessorShape::Vec3, &[(FLOAT, 12)], data, place)?;
         Ok(items.map(|item| {
             Vec3::from_array(
                 [0, 4, 8]
@@ -292,17 +291,17 @@ impl Document {
         }))
     }
 
-    /// Vertex numbers of a primitive's corners.
+    /// Vertex numbers of a part's corners.
     pub(super) fn corners<'a>(
         &self,
-        primitive: &Primitive,
+        part: &TrianglePart,
         data: &'a [u8],
         place: FilePlace,
     ) -> Result<impl Iterator<Item = u32> + use<'a>, MeshReadError> {
         const KINDS: [(u32, usize); 3] = [(5121, 1), (5123, 2), (5125, 4)];
-        let (numbers, n_vertices) = match primitive.indices {
+        let (numbers, n_vertices) = match part.indices {
             Some(indices) => (self.items(indices, AccessorShape::Scalar, &KINDS, data, place)?, 0),
-            None => (Items::default(), self.n_vertices(primitive)? as u32),
+            None => (Items::default(), self.n_vertices(part)? as u32),
         };
         let numbers =
             numbers.map(|item| item.iter().rev().fold(0, |n, byte| n << 8 | u32::from(*byte)));
