@@ -28,7 +28,7 @@ Array = npt.NDArray[np.float64]
 STEP_S = 1 / 480
 CELL_M, CELLS, RADIUS_M = 0.01, (8, 6, 4), 0.001
 JAW_M = (0.012, 0.003, 0.012)
-# Each jaw goes 5 mm farther than where it would touch; then both rise.
+# Each jaw goes 7 mm past where the organ's side was; then both rise.
 GRIP_M, LIFT_M = 0.007, 0.03
 CLOSE_S, LIFT_S, HOLD_S = 0.5, 1.0, 1.0
 TOTAL_S = CLOSE_S + LIFT_S + HOLD_S

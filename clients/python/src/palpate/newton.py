@@ -102,8 +102,8 @@ class SolverStep:
     def forces(self, model: Any, before: _Positions, after: _Positions) -> tuple[Array, Array, npt.NDArray[np.int64]]:
         """Returns the forces on bodies, their points and the bodies (-1: the world), one for each record of a contact.
 
-        Newton gives no forces of these contacts: they are evaluated anew, with VBD's law and its stiffness, at the
-        positions after the step. Elasticity, damping and friction; not the logarithmic barrier.
+        They are evaluated anew, with VBD's law and its stiffness, at the positions after the step. Elasticity, damping
+        and friction; not the logarithmic barrier.
         """
         at = slice(min(int(self.contacts.soft_contact_count.numpy()[0]), self.contacts.soft_contact_max))
         corners, normals = self.contacts.soft_contact_indices.numpy()[at], self.contacts.soft_contact_normal.numpy()[at]
@@ -187,23 +187,23 @@ class SoftContacts:
         self._model, self._force, self._stiffness = model, force, stiffness_n_per_m
         self.sensing_indices = _bodies(model, bodies)
         self.counterpart_indices = [[0]] * len(self.sensing_indices)
+        surface, links = _elements(model, elements), [_links(model, body) for body in self.sensing_indices]
+        _check_world(model, surface, self.sensing_indices)
         state = model.state() if state is None else state
         positions = state.particle_q.numpy()
-        self.tissue = scene.add_tissue(name, (positions, _elements(model, elements)))
-        surface = self.tissue.export()
+        self.tissue = scene.add_tissue(name, (positions, surface))
         # A triangle's id is its row: a tissue that was just added has lost none.
-        self._triangles = surface.triangles.astype(np.int64)
+        self._triangles = self.tissue.export().triangles.astype(np.int64)
         self._n_particles = len(positions)
-        labels = [model.body_label[body].replace("/", " ")[-60:] for body in self.sensing_indices]
-        self.tools = [
-            scene.add_tool(f"{body} {label}", _links(model, body))
-            for body, label in zip(self.sensing_indices, labels, strict=True)
-        ]
+        names = [f"{body} {model.body_label[body]}"[:64].replace("/", " ") for body in self.sensing_indices]
+        self.tools = [scene.add_tool(name, parts) for name, parts in zip(names, links, strict=True)]
         renders = [
             Render(tool, stiffness_n_per_m=stiffness_n_per_m, friction=friction, tissue_loads=True)
             for tool in self.tools
         ]
-        self._loop = scene.track(self.tools, render=renders if force == "proxy" else [], report=report)
+        self._loop = scene.track(
+            self.tools, render=renders if force == "proxy" else [], report=report or Report(max_contacts=1000)
+        )
         # By tool and particle: load, the greatest share of the tool's load lately, and its direction.
         self._loads = np.zeros((len(self.tools), self._n_particles, 3))
         self._directions = np.zeros_like(self._loads)
@@ -220,6 +220,8 @@ class SoftContacts:
             state: `newton.State`.
             step: the step that made the state, for `force="solver"`: then call this after each step.
         """
+        if self._force == "solver" and step is None:
+            raise ValueError("force='solver' needs the step that made the state")
         self.tissue.deform(state.particle_q.numpy())
         poses = state.body_q.numpy()[self.sensing_indices]
         self.sensing_transforms.assign(poses)
@@ -234,9 +236,8 @@ class SoftContacts:
             found = self.contacts()
             forces = np.maximum(-found.signed_distance_m, 0)[:, None] * self._stiffness * found.normals
             acting = [(forces[found.bodies == b], found.points_m[found.bodies == b]) for b in self.sensing_indices]
-        elif step is None:
-            raise ValueError("force='solver' needs the step that made the state")
         else:
+            assert step is not None
             forces, points, bodies = step.forces(self._model, self._before, self._now)
             acting = [(forces[bodies == b], points[bodies == b]) for b in self.sensing_indices]
         self._put([(np.float64(f).reshape(-1, 3), np.float64(at).reshape(-1, 3)) for f, at in acting])
@@ -265,8 +266,8 @@ class SoftContacts:
 
     @contextmanager
     def coupled(self, state: Any, dt: float) -> Iterator[None]:
-        """For a step of the solver: adds the proxies' forces to the particles and to the bodies. Forces and moments of
-        the two sides are opposite.
+        """For a step of the solver: adds the proxies' forces to the particles and to the bodies. The forces added
+        to the two sides are opposite, and so are their moments.
 
         A load acts a step late, and a particle is so light that it has gone too far by then: an explicit spring swings
         where `stiffness * dt ** 2` is more than the mass it moves. So the spring is implicit. A particle that moves by
@@ -295,10 +296,10 @@ class SoftContacts:
         state.particle_qd.assign(velocities.astype(np.float32))
         if state.body_count:
             state.body_f.assign(self._with_reactions(state))
-        model.particle_mass.assign(heavier.astype(np.float32))
         lighter = np.divide(1, heavier, out=inverse.astype(np.float64), where=inverse > 0)
-        model.particle_inv_mass.assign(lighter.astype(np.float32))
         try:
+            model.particle_mass.assign(heavier.astype(np.float32))
+            model.particle_inv_mass.assign(lighter.astype(np.float32))
             yield
         finally:
             model.particle_mass.assign(mass)
@@ -374,14 +375,22 @@ def _elements(model: Any, elements: npt.ArrayLike | None) -> npt.NDArray[np.int6
     return found
 
 
+def _check_world(model: Any, elements: npt.NDArray[np.int64], bodies: Sequence[int]) -> None:
+    """Replicas of a body in several worlds lie at one place: they are not one surface."""
+    worlds = {*model.particle_world.numpy()[elements].ravel().tolist(), *model.body_world.numpy()[bodies].tolist()}
+    if len(worlds - {-1}) > 1:
+        raise ValueError(f"elements and bodies are of the worlds {sorted(worlds)}, expected those of one")
+
+
 def _links(model: Any, body: int) -> list[Link]:
-    """A link for each shape of a body that collides with something; for each shape if none does."""
+    """A link for each shape of a body that collides with something; for each if none does. Sites are no shapes."""
     types, scales = model.shape_type.numpy(), model.shape_scale.numpy()
     transforms, flags = model.shape_transform.numpy(), model.shape_flags.numpy()
-    shapes = np.flatnonzero(model.shape_body.numpy() == body)
+    is_own = (model.shape_body.numpy() == body) & (flags & newton.ShapeFlags.SITE == 0)
+    shapes = np.flatnonzero(is_own)
     collide = newton.ShapeFlags.COLLIDE_SHAPES | newton.ShapeFlags.COLLIDE_PARTICLES
     links = []
-    for shape in [shape for shape in shapes if flags[shape] & collide] or shapes:
+    for shape in [shape for shape in shapes if flags[shape] & collide] or list(shapes):
         mesh = _mesh(newton.GeoType(int(types[shape])), scales[shape], model.shape_source[shape])
         pose = Pose(transforms[shape, :3], transforms[shape, 3:])
         links.append(Link(f"shape {shape}", mesh, rest_pose=pose))
@@ -391,7 +400,7 @@ def _links(model: Any, body: int) -> list[Link]:
 
 
 def _mesh(kind: Any, scale: Array, source: Any) -> tuple[Array, npt.NDArray[np.int64]]:
-    """Triangles of a shape, in its frame. Round shapes are within a thousandth of their radius."""
+    """Triangles of a shape, in its frame. Round shapes are within 0.15 % of their radius."""
     x, y, z = (float(value) for value in scale)
     kinds, made, along = newton.GeoType, newton.Mesh, {"up_axis": newton.Axis.Z, "segments": 64}
     fine = {"num_latitudes": 64, "num_longitudes": 64}
