@@ -21,7 +21,7 @@ import numpy.typing as npt
 import warp as wp
 
 import palpate
-from palpate.newton import SoftContacts, SolverStep
+from palpate.newton import SoftContacts
 
 Array = npt.NDArray[np.float64]
 
@@ -93,6 +93,7 @@ def run(address: str, seconds: float = TOTAL_S) -> Iterator[Step]:
     touching = pipeline.contacts()
     # Newton holds particles a particle's radius away.
     report = palpate.Report(contact_margin_m=2 * RADIUS_M, max_contacts=1000)
+    observables = solver.observables(kinds={solver.ObservableKind.CONTACT_F}, contacts=touching)
     with (
         palpate.connect(address) as server,
         server.create_scene("newton-grasper") as scene,
@@ -103,8 +104,8 @@ def run(address: str, seconds: float = TOTAL_S) -> Iterator[Step]:
             now.body_q.assign([jaw(side, time_s) for side in (-1, 1)])
             now.clear_forces()
             pipeline.collide(now, touching)
-            solver.step(now, then, control, touching, STEP_S)
-            contacts.update(then, SolverStep(solver, touching, STEP_S))
+            solver.step(now, then, control, touching, STEP_S, observables=observables)
+            contacts.update(then, observables)
             now, then = then, now
             found = contacts.contacts()
             nearest = float(found.signed_distance_m.min(initial=np.inf))

@@ -1,10 +1,10 @@
 """Contacts of a soft body with rigid bodies in Newton, with forces: Newton's own sensor has those of rigid pairs only.
 
-Three forces, told apart by `SoftContacts(force=...)`:
+`SoftContacts(force=...)` chooses one of three forces:
 
-- `"solver"`: what Newton's VBD solver applied in its own contacts.
+- `"solver"`: the force that Newton's VBD solver applied in its own contacts, of its observable `CONTACT_F`.
 - `"penalty"`: depth of each of Palpate's contacts times a stiffness, summed over the contacts.
-- `"proxy"`: what the spring between a body and its proxy bears. The proxy is the body where it would be if it had
+- `"proxy"`: the force of the spring between a body and its proxy. The proxy is the body where it would be if it had
   stopped at the tissue. This force needs no contact in the solver: `coupled` applies it to both sides.
 
     with SoftContacts(scene, model, "probe", state=state_0) as contacts:
@@ -15,13 +15,14 @@ Three forces, told apart by `SoftContacts(force=...)`:
                 solver.step(state_0, state_1, control, None, dt)
             state_0, state_1 = state_1, state_0
 
-Needs Newton 1.8 or newer. Arrays on the CPU are read in place; those of a GPU are copied, both ways, in each step.
+Needs Newton 1.8 or newer. Each update copies positions and forces of a model on a GPU; on the CPU it reads them where
+they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -66,86 +67,18 @@ class ParticleContacts:
     signed_distance_m: Array
 
 
-@dataclass(frozen=True)
-class _Positions:
-    """Positions of particles and frames of bodies at one time; the last frame is that of the world."""
-
-    particles: Array
-    frames: Array
-
-    @staticmethod
-    def of(state: Any) -> _Positions:
-        bodies = [Pose(at[:3], at[3:]).matrix for at in state.body_q.numpy()] if state.body_count else []
-        return _Positions(state.particle_q.numpy().astype(np.float64), np.array([*bodies, np.eye(4)]))
-
-    def on_bodies(self, bodies: npt.NDArray[np.int64], points: Array) -> Array:
-        """Points given in the frames of bodies, in the scene."""
-        frames = self.frames[bodies]
-        moved: Array = np.einsum("nij,nj->ni", frames[:, :3, :3], points) + frames[:, :3, 3]
-        return moved
-
-
-@dataclass(frozen=True)
-class SolverStep:
-    """A step of `newton.solvers.SolverVBD`.
-
-    Attributes:
-        solver: the solver.
-        contacts: `newton.Contacts` of the step.
-        dt: duration, seconds.
-    """
-
-    solver: Any
-    contacts: Any
-    dt: float
-
-    def forces(self, model: Any, before: _Positions, after: _Positions) -> tuple[Array, Array, npt.NDArray[np.int64]]:
-        """Returns the forces on bodies, their points and the bodies (-1: the world), one for each record of a contact.
-
-        They are evaluated anew, with VBD's law and its stiffness, at the positions after the step. Elasticity, damping
-        and friction; not the logarithmic barrier.
-        """
-        at = slice(min(int(self.contacts.soft_contact_count.numpy()[0]), self.contacts.soft_contact_max))
-        corners, normals = self.contacts.soft_contact_indices.numpy()[at], self.contacts.soft_contact_normal.numpy()[at]
-        weights = np.where(corners >= 0, self.contacts.soft_contact_barycentric.numpy()[at], 0)[..., None]
-        shapes, on_body = self.contacts.soft_contact_shape.numpy()[at], self.contacts.soft_contact_body_pos.numpy()[at]
-        bodies = model.shape_body.numpy()[shapes].astype(np.int64)
-        points, points_before = ((weights * one.particles[corners]).sum(axis=1) for one in (after, before))
-        anchors, anchors_before = (one.on_bodies(bodies, on_body) for one in (after, before))
-        radii = (weights[..., 0] * model.particle_radius.numpy()[corners]).sum(axis=1)
-        depths = radii + model.shape_margin.numpy()[shapes] - ((points - anchors) * normals).sum(axis=1)
-        slips = (points - points_before) - (anchors - anchors_before)
-        closing = np.minimum((slips * normals).sum(axis=1), 0)
-        damping, friction = (
-            array.numpy()[at]
-            for array in (
-                self.solver.body_particle_contact_material_kd,
-                self.solver.body_particle_contact_material_mu,
-            )
-        )
-        elastic = self.solver.body_particle_contact_penalty_k.numpy()[at] * depths
-        tangential = slips - (slips * normals).sum(axis=1, keepdims=True) * normals
-        size, least = np.linalg.norm(tangential, axis=1), self.solver.friction_epsilon * self.dt
-        # A linear ramp up to the least slip, then Coulomb's law.
-        scale = np.where(size > least, 1 / np.maximum(size, least), (2 - size / least) / least)
-        on_particles = (elastic - damping * closing / self.dt)[:, None] * normals
-        on_particles -= (friction * elastic * scale)[:, None] * tangential
-        on_particles[depths <= 0] = 0
-        return -on_particles, points, bodies
-
-
 class SoftContacts:
-    """Contacts of a soft body with rigid bodies, in the shape of `newton.sensors.SensorContact`.
+    """Contacts of a soft body with rigid bodies: the arrays of `newton.sensors.SensorContact`, without friction apart.
 
     Attributes:
         tissue: the soft body's surface. Its vertices are the model's particles, so ids in answers are Newton's.
         tools: rigid bodies, in the order of `sensing_indices`; a link for each of their shapes.
-        answer: Palpate's answer of the last `update`.
+        answers: Palpate's answers of the last `update`: of a rendered tick, or of a query for each tool.
         sensing_indices: bodies of the model, ascending. One row of the arrays below for each.
         sensing_transforms: `(n,)`, scene frame from body frame.
-        total_force: `(n,)` vectors, newtons: force on each body, of the kind that was asked for.
-        force_matrix, position_matrix: `(n, 1)`: the same by counterpart, of which there is one; and where it acts, the
-            mean of the points weighted by force.
+        total_force: `(n,)` vectors, newtons: force on each body, of the chosen kind.
+        force_matrix: `(n, 1)` vectors: the same force; the soft body is the only counterpart.
+        position_matrix: `(n, 1)` vectors: mean of the contacts' points on the soft body, weighted by force.
     """
 
     sensing_type = "body"
@@ -160,7 +93,7 @@ class SoftContacts:
         elements: npt.ArrayLike | None = None,
         force: Literal["solver", "penalty", "proxy"] = "proxy",
         stiffness_n_per_m: float = 500.0,
-        friction: float = 0.0,
+        render: Mapping[str, Any] | None = None,
         name: str = "soft body",
         report: Report | None = None,
     ) -> None:
@@ -174,9 +107,10 @@ class SoftContacts:
                 tetrahedra, or its triangles if it has none.
             force: the kind of force that is reported.
             stiffness_n_per_m: of the spring to the proxy, or of each contact of `"penalty"`.
-            friction: Coulomb's coefficient of the proxy.
-            name: of the tissue.
-            report: what the answers have, such as a `contact_margin_m`.
+            render: further options of `palpate.Render`, such as `friction`. A body is held at its centre of mass unless
+                `hold_point_m` names another point in its frame.
+            name: name of the tissue; names of the tools begin with it.
+            report: contents of the answers. None: at most 1,000 contacts for each shape.
 
         Raises:
             ValueError: no body has such a label, or a shape has no surface that Palpate can take.
@@ -184,70 +118,90 @@ class SoftContacts:
         """
         if force not in ("solver", "penalty", "proxy"):
             raise ValueError(f"force is {force!r}, expected 'solver', 'penalty' or 'proxy'")
-        self._model, self._force, self._stiffness = model, force, stiffness_n_per_m
+        self._scene, self._model, self._force, self._stiffness = scene, model, force, stiffness_n_per_m
+        self._report = report or Report(max_contacts=1000)
         self.sensing_indices = _bodies(model, bodies)
-        self.counterpart_indices = [[0]] * len(self.sensing_indices)
         surface, links = _elements(model, elements), [_links(model, body) for body in self.sensing_indices]
         _check_world(model, surface, self.sensing_indices)
-        state = model.state() if state is None else state
-        positions = state.particle_q.numpy()
-        self.tissue = scene.add_tissue(name, (positions, surface))
-        # A triangle's id is its row: a tissue that was just added has lost none.
-        self._triangles = self.tissue.export().triangles.astype(np.int64)
-        self._n_particles = len(positions)
-        names = [f"{body} {model.body_label[body]}"[:64].replace("/", " ") for body in self.sensing_indices]
-        self.tools = [scene.add_tool(name, parts) for name, parts in zip(names, links, strict=True)]
-        renders = [
-            Render(tool, stiffness_n_per_m=stiffness_n_per_m, friction=friction, tissue_loads=True)
-            for tool in self.tools
-        ]
-        self._loop = scene.track(
-            self.tools, render=renders if force == "proxy" else [], report=report or Report(max_contacts=1000)
-        )
+        positions = (model if state is None else state).particle_q.numpy()
+        self._n_particles, n = len(positions), len(self.sensing_indices)
+        with ExitStack() as added:
+            self.tissue = scene.add_tissue(name, (positions, surface))
+            added.callback(self.tissue.remove)
+            # A triangle's id is its row: a tissue that was just added has lost none.
+            self._triangles = self.tissue.export().triangles.astype(np.int64)
+            self.tools = []
+            for body, parts in zip(self.sensing_indices, links, strict=True):
+                self.tools.append(scene.add_tool(f"{name} {body} {model.body_label[body]}"[:64], parts))
+                added.callback(self.tools[-1].remove)
+            self._loop = None
+            if force == "proxy":
+                options = {"stiffness_n_per_m": stiffness_n_per_m, "tissue_loads": True, **(render or {})}
+                centres = model.body_com.numpy()[self.sensing_indices]
+                renders = [
+                    Render(tool, **{"hold_point_m": tuple(centre), **options})
+                    for tool, centre in zip(self.tools, centres, strict=True)
+                ]
+                self._loop = scene.track(self.tools, render=renders, report=self._report)
+                added.callback(self._loop.close)
+            self._added = added.pop_all()
         # By tool and particle: load, the greatest share of the tool's load lately, and its direction.
         self._loads = np.zeros((len(self.tools), self._n_particles, 3))
         self._directions = np.zeros_like(self._loads)
         self._shares = np.zeros(self._loads.shape[:2])
-        self._now = self._before = _Positions.of(state)
-        self._put([(np.zeros((0, 3)), np.zeros((0, 3)))] * len(self.tools))
-        self.answer: answers.TrackResponse | None = None
-        self.sensing_transforms = wp.zeros(len(self.tools), dtype=wp.transform, device=model.device)
+        self.answers: list[answers.TrackResponse | answers.QueryContactsResponse] = []
+        self._renderings: Sequence[answers.Rendering] = []
+        self.total_force = wp.zeros(n, dtype=wp.vec3, device=model.device)
+        self.force_matrix = wp.zeros((n, 1), dtype=wp.vec3, device=model.device)
+        self.position_matrix = wp.zeros((n, 1), dtype=wp.vec3, device=model.device)
+        self.sensing_transforms = wp.zeros(n, dtype=wp.transform, device=model.device)
 
-    def update(self, state: Any, step: SolverStep | None = None) -> None:
+    def update(self, state: Any, observables: Any = None) -> None:
         """Moves the soft body and the rigid ones to a state, and waits for the answer about it.
 
         Args:
             state: `newton.State`.
-            step: the step that made the state, for `force="solver"`: then call this after each step.
+            observables: with `CONTACT_F`, of the step that made the state, for `force="solver"`.
         """
-        if self._force == "solver" and step is None:
-            raise ValueError("force='solver' needs the step that made the state")
+        if self._force == "solver" and observables is None:
+            raise ValueError("force='solver' needs the observables of the step that made the state")
         self.tissue.deform(state.particle_q.numpy())
         poses = state.body_q.numpy()[self.sensing_indices]
         self.sensing_transforms.assign(poses)
-        # A step of VBD overwrites the positions of the state that it began with.
-        self._before, self._now = self._now, _Positions.of(state)
-        self.answer = self._loop.tick({t: Pose(at[:3], at[3:]) for t, at in zip(self.tools, poses, strict=True)})
-        if self._force == "proxy":
-            for number, rendering in enumerate(self.answer.renderings):
+        at = {tool: Pose(pose[:3], pose[3:]) for tool, pose in zip(self.tools, poses, strict=True)}
+        if self._loop is not None:
+            answer = self._loop.tick(at)
+            self.answers, self._renderings = [answer], answer.renderings
+            for number, rendering in enumerate(answer.renderings):
                 self._take(number, rendering)
-            acting = [(r.contact_force_xyz_n, r.contact_xyz_m) for r in self.answer.renderings]
-        elif self._force == "penalty":
+            self._put([self._on_tool(rendering) for rendering in answer.renderings])
+            return
+        # A query has the time that it takes; a tick ends with the server's limit.
+        self.answers = [self._scene.query_contacts(tool, pose, report=self._report) for tool, pose in at.items()]
+        if self._force == "penalty":
             found = self.contacts()
             forces = np.maximum(-found.signed_distance_m, 0)[:, None] * self._stiffness * found.normals
-            acting = [(forces[found.bodies == b], found.points_m[found.bodies == b]) for b in self.sensing_indices]
+            points, bodies = found.points_m, found.bodies
         else:
-            assert step is not None
-            forces, points, bodies = step.forces(self._model, self._before, self._now)
-            acting = [(forces[bodies == b], points[bodies == b]) for b in self.sensing_indices]
-        self._put([(np.float64(f).reshape(-1, 3), np.float64(at).reshape(-1, 3)) for f, at in acting])
+            forces, points, bodies = _solver_forces(self._model, state, observables)
+        self._put([(forces[bodies == body], points[bodies == body]) for body in self.sensing_indices])
+
+    @property
+    def is_complete(self) -> bool:
+        """False if an answer was cut short or left contacts out, or if a proxy is LATE or EMBEDDED: then the last
+        contacts or forces lack something, and `answers` says what.
+        """
+        cut = answers.Flag.DEGRADED | answers.Flag.TRUNCATED
+        lost = (answers.RenderState.LATE, answers.RenderState.EMBEDDED)
+        is_cut = any(answer.flags & cut for answer in self.answers)
+        return bool(self.answers) and not is_cut and all(one.state not in lost for one in self._renderings)
 
     def contacts(self) -> ParticleContacts:
         """Contacts of the last `update`: all within `Report.contact_margin_m`, by particles and weights."""
-        if self.answer is None:
+        if not self.answers:
             raise RuntimeError("there is no answer before the first update")
         columns: list[list[npt.NDArray[Any]]] = [[] for _ in range(6)]
-        answered = iter(self.answer.links)
+        answered = (link for answer in self.answers for link in answer.links)
         for body, tool in zip(self.sensing_indices, self.tools, strict=True):
             for _ in tool.reports:
                 found = next(answered).contacts
@@ -266,8 +220,9 @@ class SoftContacts:
 
     @contextmanager
     def coupled(self, state: Any, dt: float) -> Iterator[None]:
-        """For a step of the solver: adds the proxies' forces to the particles and to the bodies. The forces added
-        to the two sides are opposite, and so are their moments.
+        """Adds the proxies' forces to `particle_f` and `body_f` of a state for one step of the solver.
+
+        The forces on the two sides are opposite, and so are their moments.
 
         A load acts a step late, and a particle is so light that it has gone too far by then: an explicit spring swings
         where `stiffness * dt ** 2` is more than the mass it moves. So the spring is implicit. A particle that moves by
@@ -279,6 +234,8 @@ class SoftContacts:
         """
         if self._force != "proxy":
             raise RuntimeError(f"force is {self._force!r}: the solver's own contacts act, expected 'proxy'")
+        if not self.answers:
+            raise RuntimeError("there is no answer before the first update")
         model = self._model
         mass, inverse = model.particle_mass.numpy().copy(), model.particle_inv_mass.numpy().copy()
         added = _STIFFNESS_FACTOR * self._stiffness * dt**2 * np.where(inverse > 0, self._shares, 0)
@@ -306,8 +263,8 @@ class SoftContacts:
             model.particle_inv_mass.assign(inverse)
 
     def close(self) -> None:
-        """Ends the loop; tissue and tools stay in the scene."""
-        self._loop.close()
+        """Ends the loop, and removes the tissue and the tools."""
+        self._added.close()
 
     def __enter__(self) -> SoftContacts:
         return self
@@ -327,14 +284,18 @@ class SoftContacts:
         self._shares[tool, at] = np.maximum(self._shares[tool, at], sizes[at] / sizes.sum())
         self._directions[tool, at] = load[at] / sizes[at, None]
 
+    def _on_tool(self, rendering: answers.Rendering) -> tuple[Array, Array]:
+        is_own = rendering.contact_tissue_ids == self.tissue.id
+        return rendering.contact_force_xyz_n[is_own].astype(float), rendering.contact_xyz_m[is_own].astype(float)
+
     def _with_reactions(self, state: Any) -> npt.NDArray[np.float32]:
         """`state.body_f` with the opposite of the loads, at their points: force and torque about the centre of mass."""
         forces: npt.NDArray[np.float32] = state.body_f.numpy().copy()
-        bodies = np.array(self.sensing_indices)
-        centres = self._now.on_bodies(bodies, self._model.body_com.numpy()[bodies])
-        for body, centre, load in zip(bodies, centres, self._loads, strict=True):
+        points, poses, centres = state.particle_q.numpy(), state.body_q.numpy(), self._model.body_com.numpy()
+        for body, load in zip(self.sensing_indices, self._loads, strict=True):
+            centre = (Pose(poses[body, :3], poses[body, 3:]) @ Pose(centres[body])).position_m
             forces[body, :3] -= load.sum(axis=0)
-            forces[body, 3:] -= np.cross(self._now.particles - centre, load).sum(axis=0)
+            forces[body, 3:] -= np.cross(points - centre, load).sum(axis=0)
         return forces
 
     def _put(self, acting: Sequence[tuple[Array, Array]]) -> None:
@@ -345,10 +306,21 @@ class SoftContacts:
             sizes = np.linalg.norm(forces, axis=1)
             if sizes.any():
                 means[row] = sizes @ points / sizes.sum()
-        device = self._model.device
-        self.total_force = wp.array(totals, dtype=wp.vec3, device=device)
-        self.force_matrix = wp.array(totals[:, None], dtype=wp.vec3, device=device)
-        self.position_matrix = wp.array(means[:, None], dtype=wp.vec3, device=device)
+        self.total_force.assign(totals)
+        self.force_matrix.assign(totals[:, None])
+        self.position_matrix.assign(means[:, None])
+
+
+def _solver_forces(model: Any, state: Any, observables: Any) -> tuple[Array, Array, npt.NDArray[np.int64]]:
+    """Returns forces on bodies, their points on the soft body, and the bodies, one for each soft contact of Newton."""
+    contacts = observables.contacts
+    n = min(int(contacts.soft_contact_count.numpy()[0]), contacts.soft_contact_max)
+    # Rows of the soft contacts follow those of the rigid ones.
+    forces = observables.contact_f.numpy()[contacts.rigid_contact_max :][:n, :3].astype(float)
+    corners = contacts.soft_contact_indices.numpy()[:n]
+    weights = np.where(corners >= 0, contacts.soft_contact_barycentric.numpy()[:n], 0)
+    points = (weights[..., None] * state.particle_q.numpy()[corners]).sum(axis=1)
+    return forces, points, model.shape_body.numpy()[contacts.soft_contact_shape.numpy()[:n]].astype(np.int64)
 
 
 def _bodies(model: Any, bodies: str | int | Sequence[str | int]) -> list[int]:
@@ -386,11 +358,10 @@ def _links(model: Any, body: int) -> list[Link]:
     """A link for each shape of a body that collides with something; for each if none does. Sites are no shapes."""
     types, scales = model.shape_type.numpy(), model.shape_scale.numpy()
     transforms, flags = model.shape_transform.numpy(), model.shape_flags.numpy()
-    is_own = (model.shape_body.numpy() == body) & (flags & newton.ShapeFlags.SITE == 0)
-    shapes = np.flatnonzero(is_own)
+    shapes = np.flatnonzero((model.shape_body.numpy() == body) & (flags & newton.ShapeFlags.SITE == 0)).tolist()
     collide = newton.ShapeFlags.COLLIDE_SHAPES | newton.ShapeFlags.COLLIDE_PARTICLES
     links = []
-    for shape in [shape for shape in shapes if flags[shape] & collide] or list(shapes):
+    for shape in [shape for shape in shapes if flags[shape] & collide] or shapes:
         mesh = _mesh(newton.GeoType(int(types[shape])), scales[shape], model.shape_source[shape])
         pose = Pose(transforms[shape, :3], transforms[shape, 3:])
         links.append(Link(f"shape {shape}", mesh, rest_pose=pose))
