@@ -24,8 +24,7 @@ use crate::support::{
 
 const SOON: Duration = Duration::from_secs(30);
 const POINTS_MAX: usize = 65_536;
-/// Points of a query that is answered: each takes milliseconds of a thread of lower priority, and beside two busy
-/// threads twenty times as long. A hundred of them were not done within a query's ten seconds.
+/// Points of a query that is answered. A hundred were not done within a query's ten seconds beside two busy threads.
 const FEW: usize = 20;
 const RESETS: usize = 100;
 const TRIANGLES: u32 = 20_000;
