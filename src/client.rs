@@ -16,6 +16,7 @@ pub mod mesh_source;
 mod proxied_host;
 mod routes;
 mod server_connection;
+mod tissue_binding;
 mod track_loop;
 
 use crate::{
@@ -30,6 +31,7 @@ pub use device::Device;
 pub use duplex::Duplex;
 pub use error::ClientError;
 use local_model::{of_the_wire, servo_options};
+pub use tissue_binding::TissueBinding;
 pub use track_loop::{LoopOptions, LoopStatus, TrackLoop};
 
 // Separate from the calls of one connection: a loop makes connections of its own.

@@ -204,6 +204,7 @@ impl Model {
                     added_positions: points(&places),
                     added: added.iter().map(|t| t.map(|v| self.vertex(v, n_vertices))).collect(),
                     parents: self.triangle_ids(&parents),
+                    ..TopologyEdit::default()
                 };
                 self.cut(tissue, cut, limits, now_ns);
             }

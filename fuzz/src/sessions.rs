@@ -168,6 +168,7 @@ impl World<'_> {
                 added_positions: vec![to.point().as_vec3()],
                 added: vec![[a, b, centre], [b, c, centre], [c, a, centre]],
                 parents: vec![t; 3],
+                ..TopologyEdit::default()
             }
         };
         tissue.edit(edit, &Limits::default(), now_ns).expect("accepted");

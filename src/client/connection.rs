@@ -6,6 +6,7 @@ use tokio::{sync::mpsc, time::sleep};
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
 use tonic::{Response, Status, Streaming};
 
+use super::tissue_binding::TissueBinding;
 use super::{
     address::ServerAddress, duplex::Duplex, error::ClientError, mesh_source::MeshSource,
     routes::Routes, server_connection::ServerConnection,
@@ -100,13 +101,15 @@ pub struct TissueUpload {
     pub fill_holes_m: f64,
     /// Joins open edges as for a link.
     pub weld_m: f64,
+    /// Controls that carry the vertices, if any do.
+    pub binding: Option<TissueBinding>,
 }
 
 impl TissueUpload {
     /// Creates a tissue with default options, its mesh as it is.
     pub fn new(name: impl Into<String>, mesh: MeshSource) -> TissueUpload {
         let (name, options) = (name.into(), TissueOptions::default());
-        TissueUpload { name, mesh, options, fill_holes_m: 0.0, weld_m: 0.0 }
+        TissueUpload { name, mesh, options, fill_holes_m: 0.0, weld_m: 0.0, binding: None }
     }
 }
 
@@ -251,18 +254,21 @@ impl Client {
         tissue: &TissueUpload,
     ) -> Result<AddTissueResponse, ClientError> {
         use add_tissue_request::Message;
-        let TissueUpload { name, mesh, options, fill_holes_m, weld_m } = tissue;
+        let TissueUpload { name, mesh, options, fill_holes_m, weld_m, binding } = tissue;
         let (fill_holes_m, weld_m) = (*fill_holes_m, *weld_m);
         let header = AddTissueHeader {
             scene_id: scene_id.to_owned(),
             name: name.clone(),
             mesh: Some(MeshHeader { fill_holes_m, weld_m, ..mesh.header() }),
             options: Some(*options),
+            binding: binding.as_ref().map(TissueBinding::header),
         };
         // The header comes first: it states the size of the mesh, so the server can refuse before it takes any of it.
+        let binding_chunks = || binding.as_ref().map_or(Vec::new(), TissueBinding::chunks);
         let messages = || {
             once(Message::Header(header.clone()))
                 .chain(iter(mesh.chunks(0)).map(Message::Chunk))
+                .chain(iter(binding_chunks()).map(Message::Binding))
                 .map(|message| AddTissueRequest { message: Some(message) })
         };
         of_scene!(self, scene_id, "AddTissue", at => at.scenes.add_tissue(messages()))

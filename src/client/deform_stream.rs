@@ -2,7 +2,8 @@
 
 use super::{address::ServerAddress, duplex::Duplex, error::ClientError};
 use crate::proto::{
-    DeformRequest, DeformResponse, DensePositions, SparsePositions, deform_request::Positions,
+    ControlMove, DeformRequest, DeformResponse, DensePositions, SparsePositions,
+    deform_request::Positions,
 };
 
 /// An open `Deform` stream that numbers its requests; [`Client::deformations`](super::Client::deformations) opens one.
@@ -47,6 +48,20 @@ impl DeformStream {
         positions_m: Vec<f32>,
     ) -> Result<DeformResponse, ClientError> {
         self.apply(tissue_id, Positions::Sparse(SparsePositions { vertices, positions_m })).await
+    }
+
+    /// Moves controls of a driven tissue, or all of them if `control_ids` is empty: three numbers for each point, seven
+    /// for each frame, metres, scene frame.
+    ///
+    /// # Errors
+    /// See [`DeformStream::move_all`].
+    pub async fn drive(
+        &mut self,
+        tissue_id: u32,
+        control_ids: Vec<u32>,
+        state: Vec<f32>,
+    ) -> Result<DeformResponse, ClientError> {
+        self.apply(tissue_id, Positions::Controls(ControlMove { control_ids, state })).await
     }
 
     async fn apply(

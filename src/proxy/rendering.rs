@@ -4,7 +4,7 @@ use glam::DVec3;
 
 use crate::coupling::local_model::LocalModel;
 use crate::geometry::{Pose, TriangleId};
-use crate::scene::{TissueId, ToolId};
+use crate::scene::{TissueId, ToolId, tissue::driven::ControlLoad};
 
 /// Relation of a proxy to the tissues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +60,11 @@ pub struct TissueLoad {
     pub vertices: Vec<u32>,
     /// Force on each vertex, newtons.
     pub forces_n: Vec<DVec3>,
+    /// The same load on the controls of a driven tissue, ascending: together they bear the force and the moment of the
+    /// contacts.
+    pub controls: Vec<ControlLoad>,
+    /// The controls are frames: their loads have torques.
+    pub are_frames: bool,
 }
 
 /// Begin or end of a grasp: a tissue held between two links.

@@ -4,19 +4,33 @@ use glam::DVec3;
 
 use super::rendering::{ProxyContact, TissueLoad};
 use crate::coupling::quadratic_programme::ROWS_MAX;
-use crate::scene::{RevisionGuard, TissueId};
+use crate::scene::{
+    RevisionGuard, TissueId,
+    tissue::{
+        binding::CONTROLS_PER_VERTEX_MAX,
+        driven::{ControlLoad, Driven},
+    },
+};
+
+/// Controls of all vertices of the contacts of a programme, unless cuts blended their weights.
+const CONTROLS_MAX: usize = 3 * ROWS_MAX * CONTROLS_PER_VERTEX_MAX;
 
 /// The loads of one tick, with buffers for the next.
 #[derive(Debug)]
 pub(super) struct LoadRoom {
     spread: Vec<(TissueId, u32, DVec3)>,
+    on_controls: Vec<ControlLoad>,
     spare: Vec<TissueLoad>,
 }
 
 impl LoadRoom {
     /// Allocates for the contacts of a programme.
     pub(super) fn new() -> LoadRoom {
-        LoadRoom { spread: Vec::with_capacity(3 * ROWS_MAX), spare: Vec::new() }
+        LoadRoom {
+            spread: Vec::with_capacity(3 * ROWS_MAX),
+            on_controls: Vec::with_capacity(CONTROLS_MAX),
+            spare: Vec::new(),
+        }
     }
 
     /// Fills `loads` with minus the force of each contact at its triangle's vertices, by the weights of its point:
@@ -53,6 +67,8 @@ impl LoadRoom {
                     geometry_revision: 0,
                     vertices: Vec::with_capacity(3 * ROWS_MAX),
                     forces_n: Vec::with_capacity(3 * ROWS_MAX),
+                    controls: Vec::with_capacity(CONTROLS_MAX),
+                    are_frames: false,
                 });
                 let revision = tissues.iter().find(|(other, _)| *other == id);
                 load.tissue = id;
@@ -67,6 +83,33 @@ impl LoadRoom {
             } else {
                 load.vertices.push(v);
                 load.forces_n.push(force);
+            }
+        }
+        for load in loads {
+            load.controls.clear();
+            load.are_frames = false;
+            let revision = tissues.iter().find(|(id, _)| *id == load.tissue);
+            if let Some(driven) = revision.and_then(|(_, revision)| revision.driven.as_deref()) {
+                self.spread_over_controls(driven, load);
+            }
+        }
+    }
+
+    /// Spreads the forces on vertices over the controls that carry them.
+    fn spread_over_controls(&mut self, driven: &Driven, load: &mut TissueLoad) {
+        load.are_frames = driven.controls.are_frames();
+        self.on_controls.clear();
+        for (v, force) in load.vertices.iter().zip(&load.forces_n) {
+            driven.add_loads(*v, *force, &mut self.on_controls);
+        }
+        self.on_controls.sort_unstable_by_key(|one| one.control);
+        for one in &self.on_controls {
+            match load.controls.last_mut().filter(|last| last.control == one.control) {
+                Some(last) => {
+                    last.force_n += one.force_n;
+                    last.torque_nm += one.torque_nm;
+                }
+                None => load.controls.push(*one),
             }
         }
     }

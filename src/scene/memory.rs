@@ -7,6 +7,7 @@ use glam::Vec3;
 use super::{
     Scene, Tissue,
     self_collision::{FeatureContact, PAIRS_KEPT_BYTES},
+    tissue::binding::BLENDED_CONTROLS_MAX,
 };
 
 /// Bytes of a mesh that becomes a tissue: the published revision and the writer's spare, each with mesh and index. Half
@@ -14,6 +15,10 @@ use super::{
 const TISSUE_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 240, per_triangle: 480 };
 /// Bytes of a mesh that becomes a link: mesh, index and box tree. Its field is added to that.
 const LINK_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 120, per_triangle: 800 };
+
+/// Bytes of a binding, for each weight ("vertex") and each control ("triangle"). A weight takes 12 bytes, 4 in the
+/// transpose, and up to 16 for its vertex.
+const BINDING_BYTES: MeshBytes = MeshBytes { any: 4 << 10, per_vertex: 64, per_triangle: 160 };
 
 /// Share of a tissue's bytes in lists that have an entry for each vertex or triangle and grow by doubling.
 const LISTS_SHARE: f64 = 0.25;
@@ -49,6 +54,12 @@ impl MeshBytes {
 /// Upper estimate of a tissue with these counts of vertices and triangles, bytes, without held positions.
 pub fn tissue_bytes_expected(vertices: u64, triangles: u64) -> u64 {
     TISSUE_BYTES.of(vertices, triangles)
+}
+
+/// Upper estimate of a binding with these counts of controls and weights, bytes, for a mesh with a weight or more for
+/// each vertex: as uploaded, with its transpose, and once more while it is made or cut.
+pub fn binding_bytes_expected(controls: u64, weights: u64) -> u64 {
+    BINDING_BYTES.of(weights, controls)
 }
 
 /// Upper estimate of a link with these counts of vertices and triangles, bytes, without its field.
@@ -93,6 +104,12 @@ impl Tissue {
         let now = self.unheld_bytes_expected();
         let doubled = (now as f64 * LISTS_SHARE) as u64;
         let more = if grows { after.saturating_sub(now).max(doubled) } else { 0 };
+        // A cut copies the binding, and each of its new vertices may have as many weights as a blend has.
+        let of_binding = current.driven.as_ref().map_or(0, |driven| {
+            let weights = vertices.saturating_mul(BLENDED_CONTROLS_MAX as u64);
+            binding_bytes_expected(0, weights).saturating_add(driven.heap_bytes() as u64)
+        });
+        let more = more.saturating_add(of_binding);
         more.saturating_add(TISSUE_BYTES.of(vertices, triangles))
     }
 }
@@ -195,6 +212,7 @@ mod tests {
                     added_positions: vec![Vec3::splat(1e-3 * n as f32)],
                     added: vec![[0, 1, vertex], [1, 2, vertex]],
                     parents: vec![TriangleId(n); 2],
+                    ..TopologyEdit::default()
                 };
                 let (before, more) =
                     (tissue.heap_bytes_expected(), tissue.cut_bytes_expected(1, 2));

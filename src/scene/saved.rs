@@ -5,7 +5,11 @@
 //! the ids it will give next. Not saved is state that only a running client can use: held revisions, former vertex
 //! positions, and contacts. Saved data may come from a damaged or foreign file: nothing in it is trusted.
 
+mod undriven;
+
 use std::sync::Arc;
+
+pub use undriven::UndrivenScene;
 
 use arc_swap::ArcSwap;
 use glam::Vec3;
@@ -16,7 +20,7 @@ use super::{
     Limits, Link, NextIds, Probe, Revision, Scene, Tissue, TissueId, TissueKind, TissueOptions,
     Tool, ToolId, ToolParts,
     limits::FIELD_TOLERANCE_SHARE_MIN,
-    tissue::{deform::outside_world, edit::TopologyEdit},
+    tissue::{binding::Controls, deform::outside_world, driven::Driven, edit::TopologyEdit},
 };
 use crate::{
     geometry::{
@@ -66,6 +70,8 @@ pub struct SavedTissue {
     pub mesh: MeshData,
     /// For each triangle that a cut added, the triangle it was cut from, if the cut said so.
     pub parents: Vec<(TriangleId, TriangleId)>,
+    /// Controls that carry its vertices.
+    pub driven: Option<Box<Driven>>,
 }
 
 /// A tool.
@@ -96,6 +102,10 @@ pub struct SavedLink {
     pub field_tolerance_m: Option<f64>,
 }
 
+/// Bytes behind a change that was encoded in format 2: the fields that format 3 added at the end of some, empty. Behind
+/// other changes they are ignored.
+pub const ADDED_IN_FORMAT_3: [u8; 4] = [0; 4];
+
 /// One change of a scene.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SceneChange {
@@ -118,14 +128,17 @@ pub enum SceneChange {
         /// The cut.
         edit: TopologyEdit,
     },
-    /// Vertex positions at a deformation, without vertices that later cuts added.
+    /// Vertex positions at a deformation, without vertices that later cuts added; or the state of the controls that
+    /// carry the vertices.
     Moved {
         /// Tissue that was deformed.
         tissue: TissueId,
         /// Revision that had these positions.
         geometry_revision: u64,
-        /// Positions in scene frame, metres.
+        /// Positions in scene frame, metres; none if the tissue is driven.
         positions: Vec<Vec3>,
+        /// State of all controls of a driven tissue.
+        controls: Option<Controls>,
     },
 }
 
@@ -203,10 +216,10 @@ impl SavedScene {
                 self.tools.retain(|t| t.id != id);
             }
             SceneChange::Edited { tissue, edit } => self.tissue(tissue)?.edit(edit)?,
-            SceneChange::Moved { tissue, geometry_revision, positions } => {
+            SceneChange::Moved { tissue, geometry_revision, positions, controls } => {
                 // Positions are saved apart from other changes: the tissue may have been removed meanwhile.
                 if tissue >= self.next_tissue || self.tissues.iter().any(|t| t.id == tissue) {
-                    self.tissue(tissue)?.move_to(geometry_revision, positions)?;
+                    self.tissue(tissue)?.move_to(geometry_revision, positions, controls)?;
                 }
             }
         }
@@ -236,7 +249,8 @@ impl SceneChange {
 
 impl SavedTissue {
     fn edit(&mut self, edit: TopologyEdit) -> Result<(), NotAScene> {
-        let TopologyEdit { base_revision, removed, added_positions, added, parents } = edit;
+        let TopologyEdit { base_revision, removed, mut added_positions, added, parents, weights } =
+            edit;
         let is_next = base_revision == Some(self.topology_revision);
         self.expect(is_next, "has a cut that was made for another revision")?;
         let first = self.mesh.triangles.len() as u32;
@@ -253,6 +267,16 @@ impl SavedTissue {
             && (parents.is_empty() || parents.len() == added.len())
             && parents.iter().all(|t| t.0 < first);
         self.expect(fits, "has a cut of what is not there")?;
+        let is_carried = match &self.driven {
+            Some(driven) => driven.fits(&weights, added_positions.len()),
+            None => weights.weights.n_vertices() == 0,
+        };
+        self.expect(is_carried, "has a cut with weights of other vertices")?;
+        if let Some(driven) = &mut self.driven {
+            // The controls may have moved since the cut was kept.
+            added_positions = driven.added_positions(&weights);
+            driven.add(&weights);
+        }
         removed.iter().for_each(|t| self.mesh.triangles[t.0 as usize] = REMOVED);
         self.mesh.positions.extend(added_positions);
         self.mesh.triangles.extend(added);
@@ -261,7 +285,21 @@ impl SavedTissue {
         Ok(())
     }
 
-    fn move_to(&mut self, geometry_revision: u64, positions: Vec<Vec3>) -> Result<(), NotAScene> {
+    fn move_to(
+        &mut self,
+        geometry_revision: u64,
+        mut positions: Vec<Vec3>,
+        controls: Option<Controls>,
+    ) -> Result<(), NotAScene> {
+        let driven = match (&self.driven, controls) {
+            (Some(driven), Some(controls)) if driven.accepts(&controls) => {
+                let moved = Driven { binding: Arc::clone(&driven.binding), controls };
+                positions = moved.positions();
+                Some(Box::new(moved))
+            }
+            (None, None) => None,
+            _ => return self.expect(false, "has controls of another tissue"),
+        };
         let fits = positions.len() <= self.mesh.positions.len();
         self.expect(
             fits && outside_world(&positions).is_none(),
@@ -271,6 +309,7 @@ impl SavedTissue {
         if geometry_revision > self.geometry_revision {
             self.geometry_revision = geometry_revision;
             self.mesh.positions[..positions.len()].copy_from_slice(&positions);
+            self.driven = driven;
         }
         Ok(())
     }
@@ -278,6 +317,9 @@ impl SavedTissue {
     fn check(&self) -> Result<(), NotAScene> {
         self.expect(self.id.0 < u32::MAX && is_mesh(&self.mesh), "has no mesh")?;
         let n_ids = self.mesh.triangles.len() as u32;
+        let n_vertices = self.mesh.positions.len();
+        let is_driven = self.driven.as_ref().is_none_or(|driven| driven.is_valid(n_vertices));
+        self.expect(is_driven, "has controls of other vertices")?;
         let falls = |(t, parent): &(TriangleId, TriangleId)| parent < t && t.0 < n_ids;
         self.expect(self.parents.iter().all(falls), "has triangles cut from later ones")
     }
@@ -294,7 +336,8 @@ impl SavedTissue {
         let surface = Surface::of(TriangleMesh::new(self.mesh), self.options, is_lumen);
         let first = Revision::first(surface, now_ns);
         let report = MeshReport { welded_edges: first.surface.welded_edges(), ..self.report };
-        let revision = Revision::restored(first, revisions, self.parents);
+        let driven = self.driven.map(|driven| driven.indexed());
+        let revision = Revision::restored(first, revisions, self.parents, driven);
         Tissue::of_revision(self.id, (self.name, self.kind), report, revision)
     }
 }
@@ -420,18 +463,20 @@ impl Tissue {
             topology_revision: now.topology_revision,
             mesh: now.surface.mesh().data(),
             parents: now.parents(),
+            driven: now.driven.as_ref().map(|driven| Box::new(Driven::clone(driven))),
         }
     }
 
-    /// Returns the present vertex positions as a change.
+    /// Returns the present vertex positions, or the state of the controls that carry them, as a change.
     pub fn moved(&self) -> SceneChange {
         let now = self.current();
-        let positions = now.surface.mesh().positions().to_vec();
-        SceneChange::Moved {
-            tissue: self.id(),
-            geometry_revision: now.geometry_revision,
-            positions,
-        }
+        let controls = now.driven.as_ref().map(|driven| driven.controls.clone());
+        let positions = match &controls {
+            Some(_) => Vec::new(),
+            None => now.surface.mesh().positions().to_vec(),
+        };
+        let geometry_revision = now.geometry_revision;
+        SceneChange::Moved { tissue: self.id(), geometry_revision, positions, controls }
     }
 }
 

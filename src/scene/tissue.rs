@@ -5,7 +5,9 @@
 //! a copy of the mesh. Neither side waits for the other: while a reader still has the spare, the writer works on a
 //! fresh copy.
 
+pub mod binding;
 pub mod deform;
+pub mod driven;
 pub mod edit;
 pub(super) mod held;
 pub(super) mod revision;
@@ -24,7 +26,9 @@ use crate::{
     index::{LatLonOptions, Updated},
     surface::Surface,
 };
+use binding::{Binding, ControlMove};
 use deform::{DeformError, Deformation, Deformed};
+use driven::Driven;
 use edit::{EditError, Edited, TopologyEdit};
 use held::{HeldPositions, HeldRevisions};
 use revision::Revision;
@@ -73,6 +77,28 @@ impl Tissue {
         Tissue::of_revision(TissueId(0), (name, kind), mesh.report, first)
     }
 
+    /// Lets controls carry the vertices, which move to where the controls at rest carry them. For a tissue that has
+    /// neither moved nor been cut. Returns the farthest way of a vertex, metres.
+    ///
+    /// # Panics
+    /// Panics if the binding is of another number of vertices.
+    pub fn bind(&mut self, binding: Binding) -> f64 {
+        let driven = Driven::at_rest(binding);
+        let mut bound = Revision::clone(&self.current());
+        debug_assert_eq!((bound.geometry_revision, bound.topology_revision), (0, 0));
+        let (uploaded, carried) = (bound.surface.mesh().positions(), driven.positions());
+        assert_eq!(uploaded.len(), carried.len(), "vertices of the binding");
+        let ways = uploaded.iter().zip(&carried).map(|(a, b)| a.as_dvec3().distance(b.as_dvec3()));
+        let farthest = ways.fold(0.0, f64::max);
+        if farthest > 0.0 {
+            bound.surface.move_all(&carried);
+            self.report.welded_edges = bound.surface.welded_edges();
+        }
+        bound.driven = Some(Arc::new(driven));
+        self.published.store(Arc::new(bound));
+        farthest
+    }
+
     pub(super) fn of_revision(
         id: TissueId,
         (name, kind): (String, TissueKind),
@@ -119,6 +145,7 @@ impl Tissue {
         let current = self.published.load();
         let held = self.held.lock().heap_bytes();
         current.heap_bytes_beside(&VertexHistory::default())
+            + current.driven.as_ref().map_or(0, |driven| driven.heap_bytes())
             + writer.heap_bytes_beside(&current.history)
             + held
     }
@@ -136,7 +163,8 @@ impl Tissue {
         let published = current.heap_bytes_beside(&VertexHistory::default());
         // The spare shares most of the history; its lists may have more capacity to grow than the published one's.
         let spare = published + published / 4;
-        (published + spare + missed) as u64
+        let driven = current.driven.as_ref().map_or(0, |driven| driven.heap_bytes());
+        (published + spare + missed + driven) as u64
     }
 
     /// Returns the newest revision; wait-free.
@@ -151,11 +179,39 @@ impl Tissue {
     pub fn deform(&self, deformation: Deformation, now_ns: u64) -> Result<Deformed, DeformError> {
         let mut writer = self.writer.lock();
         let current = self.published.load_full();
+        if current.driven.is_some() {
+            return Err(DeformError::Driven);
+        }
         deformation.check(current.surface.mesh().positions().len())?;
+        Ok(self.publish_moved(&mut writer, current, deformation, None, now_ns))
+    }
+
+    /// Moves controls and the vertices that they carry, and publishes the result, as [`Tissue::deform`] does.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid move, or if the tissue has no controls; nothing has moved then.
+    pub fn drive(&self, moved: &ControlMove, now_ns: u64) -> Result<Deformed, DeformError> {
+        let mut writer = self.writer.lock();
+        let current = self.published.load_full();
+        let driven = current.driven.as_ref().ok_or(DeformError::NotDriven)?;
+        let (driven, deformation) = driven.after(moved)?;
+        let driven = Some(Arc::new(driven));
+        Ok(self.publish_moved(&mut writer, current, deformation, driven, now_ns))
+    }
+
+    fn publish_moved(
+        &self,
+        writer: &mut TissueWriter,
+        current: Arc<Revision>,
+        deformation: Deformation,
+        driven: Option<Arc<Driven>>,
+        now_ns: u64,
+    ) -> Deformed {
         writer.begin_search(&current);
         let is_dense = matches!(deformation, Deformation::Dense(_));
         // From here on nothing is refused, so the spare may be taken.
         let mut next = writer.next_revision(&current, is_dense);
+        next.driven = driven;
         let geometry_revision = current.geometry_revision + 1;
         // Noted from the published mesh: the copy may be outdated if all of it is about to be moved.
         next.history.note(current.surface.mesh(), &deformation, geometry_revision);
@@ -164,13 +220,13 @@ impl Tissue {
         drop(current);
         debug_assert_eq!(next.geometry_revision, geometry_revision);
         let welded_edges = next.surface.welded_edges();
-        self.publish(&mut writer, next, Change::Moved(deformation), now_ns);
-        Ok(Deformed {
+        self.publish(writer, next, Change::Moved(deformation), now_ns);
+        Deformed {
             geometry_revision,
             triangles_touched: touched,
             triangles_relocated: relocated,
             welded_edges,
-        })
+        }
     }
 
     /// Keeps the newest revision's positions, and returns the revisions that are then held. O(vertices).
@@ -186,14 +242,16 @@ impl Tissue {
         self.held.lock().all().to_vec()
     }
 
-    /// Checks that the tissue could be cut like this now. Deformations do not change the result.
+    /// Checks that the tissue could be cut like this now, and adds the weights of a driven tissue's new vertices to the
+    /// cut. Deformations do not change whether it can be made.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`Tissue::edit`].
-    pub fn check_edit(&self, edit: &TopologyEdit, limits: &Limits) -> Result<(), EditError> {
+    pub fn prepare_edit(&self, edit: &mut TopologyEdit, limits: &Limits) -> Result<(), EditError> {
         let current = self.current();
-        edit.check(current.surface.mesh(), current.topology_revision, limits)
+        edit.check(current.surface.mesh(), current.topology_revision, limits)?;
+        edit.bind(current.surface.mesh(), current.driven.as_deref())
     }
 
     /// Cuts and publishes the result. Waits for another writer, never for a reader.
@@ -202,23 +260,34 @@ impl Tissue {
     /// Returns an error for an invalid cut; nothing has changed then.
     pub fn edit(
         &self,
-        edit: TopologyEdit,
+        mut edit: TopologyEdit,
         limits: &Limits,
         now_ns: u64,
     ) -> Result<Edited, EditError> {
         let mut writer = self.writer.lock();
         let current = self.published.load_full();
         edit.check(current.surface.mesh(), current.topology_revision, limits)?;
+        edit.bind(current.surface.mesh(), current.driven.as_deref())?;
+        let driven = current.driven.as_ref().map(|driven| Arc::new(driven.with(&edit.weights)));
         writer.begin_search(&current);
         let first_vertex = current.surface.mesh().positions().len() as u32;
         let mut next = writer.next_revision(&current, false);
         drop(current);
+        next.driven = driven;
         let first_triangle = next.cut(&edit);
         let topology_revision = next.topology_revision;
         let sign_rule = next.surface.sign_rule();
         let welded_edges = next.surface.welded_edges();
+        let added_positions = edit.added_positions.clone();
         self.publish(&mut writer, next, Change::Cut(edit), now_ns);
-        Ok(Edited { topology_revision, first_vertex, first_triangle, sign_rule, welded_edges })
+        Ok(Edited {
+            topology_revision,
+            first_vertex,
+            first_triangle,
+            sign_rule,
+            welded_edges,
+            added_positions,
+        })
     }
 
     /// For the writer's idle time: brings the spare copy up to date, so that the next deformation starts at once, and

@@ -7,7 +7,7 @@ use glam::Vec3;
 use crate::{
     geometry::{mesh::load::MeshError, short_number::ShortNumber, tolerance::COORDINATE_MAX_M},
     mesh_io::MeshReadError,
-    scene::{limits::NAME_CHARS_MAX, saved::SCENE_ID_CHARS_MAX},
+    scene::{limits::NAME_CHARS_MAX, saved::SCENE_ID_CHARS_MAX, tissue::binding::BindingError},
 };
 
 /// Error of a request field.
@@ -93,12 +93,27 @@ pub enum Problem {
         /// First invalid index.
         end: usize,
     },
-    /// The length of a flat array is not a multiple of three.
-    #[error("has {got} numbers, expected three for each entry")]
-    Threes {
+    /// The length of a flat array is not a multiple of the numbers of an entry.
+    #[error("has {got} numbers, expected {each} for each entry")]
+    Entries {
         /// Numbers sent.
         got: usize,
+        /// Numbers of an entry.
+        each: usize,
     },
+    /// Weights that are not as many as the counts of weights say, or as the controls.
+    #[error("has {got} weights with {controls} controls for vertices that have {expected}")]
+    Weights {
+        /// Weights sent.
+        got: usize,
+        /// Controls sent.
+        controls: usize,
+        /// Sum of the numbers of weights of the vertices.
+        expected: u64,
+    },
+    /// A binding cannot be used.
+    #[error("cannot be used: {0}")]
+    Binding(#[from] BindingError),
     /// A list exceeds a bound of the contract.
     #[error("has {got} entries, expected at most {max}")]
     TooMany {
@@ -220,7 +235,7 @@ pub fn within_limit(
 pub fn threes<'a, T>(flat: &'a [T], field: &str) -> Result<&'a [[T; 3]], FieldError> {
     match flat.as_chunks() {
         (entries, []) => Ok(entries),
-        _ => Err(Problem::Threes { got: flat.len() }.of(field)),
+        _ => Err(Problem::Entries { got: flat.len(), each: 3 }.of(field)),
     }
 }
 

@@ -2,6 +2,7 @@
 //! engine in between. Errors leave as `Refused`.
 
 pub(super) mod add;
+pub(super) mod binding_upload;
 pub(super) mod deform;
 pub(super) mod fair_jobs;
 pub(super) mod haptic_service;

@@ -128,6 +128,7 @@ fn persists_through_deformation_and_cut() {
             added_positions: vec![((p + q + r) / 3.0).as_vec3()],
             added: vec![[a, b, new], [b, c, new], [c, a, new]],
             parents: vec![t; 3],
+            ..TopologyEdit::default()
         }
     };
     let edited = table.0.tissue.edit(cut, &Limits::default(), 2).expect("cut");

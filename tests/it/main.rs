@@ -22,6 +22,7 @@ mod demo;
 mod deploy;
 mod differential;
 mod doctor;
+mod driven;
 mod durability;
 mod envoy;
 mod example;

@@ -270,6 +270,7 @@ pub unsafe extern "C" fn palpate_cut_tissue(
                 added_positions: points(cut.positions, cut.n_positions, "positions")?,
                 added: threes(cut.triangles, cut.n_triangles, "triangles")?,
                 parents: ids(array(cut.parents, n_parents, "parents")?),
+                ..TopologyEdit::default()
             };
             let answer = scene.theatre.cut(tissue_id, edit)?;
             if !made.is_null() {

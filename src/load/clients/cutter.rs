@@ -94,12 +94,12 @@ impl CutPlan {
         EditTopologyRequest {
             scene_id: self.scene_id.clone(),
             tissue_id: self.tissue_id,
-            base_topology_revision: None,
             removed_triangles: vec![t as u32],
             added_positions_m: middle.to_array().to_vec(),
             // Each new triangle keeps one edge of the old one, in its direction: neighbours still agree in winding.
             added_triangles: vec![a, b, m, b, c, m, c, a, m],
             added_triangle_parents: vec![t as u32; 3],
+            ..EditTopologyRequest::default()
         }
     }
 }

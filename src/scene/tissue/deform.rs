@@ -60,6 +60,58 @@ pub enum DeformError {
         /// Given id.
         vertex: u32,
     },
+    /// Positions for a tissue whose controls carry its vertices.
+    #[error("are positions of vertices, expected controls: the tissue is driven")]
+    Driven,
+    /// Controls for a tissue that has none.
+    #[error("are controls, expected positions: the tissue was added without a binding")]
+    NotDriven,
+    /// Points for frames, or frames for points.
+    #[error("are {}, the tissue is driven by {}", if *are_frames { "points" } else { "frames" }, if *are_frames { "frames" } else { "points" })]
+    ControlKind {
+        /// The tissue is driven by frames.
+        are_frames: bool,
+    },
+    /// The number of controls is not the tissue's, or not that of the ids.
+    #[error("has {got} controls, expected {expected}")]
+    ControlCount {
+        /// Controls sent.
+        got: usize,
+        /// Controls needed.
+        expected: usize,
+    },
+    /// A control that does not exist.
+    #[error("is control {control}, expected less than {n_controls}")]
+    UnknownControl {
+        /// Index in the request.
+        at: usize,
+        /// Given id.
+        control: u32,
+        /// Controls of the tissue.
+        n_controls: usize,
+    },
+    /// A control named twice.
+    #[error("is control {control}, which was named before")]
+    RepeatedControl {
+        /// Index in the request.
+        at: usize,
+        /// Given id.
+        control: u32,
+    },
+    /// A control with a coordinate that is NaN, infinite or too large, or with a rotation that is none.
+    #[error("begins no state of a control: a coordinate or the rotation is out of range")]
+    Control {
+        /// Index in the request, in numbers: three for each point, seven for each frame.
+        at: usize,
+    },
+    /// Controls that carry a vertex out of the world.
+    #[error("carry vertex {vertex} to {got} m, out of range")]
+    CarriedVertex {
+        /// The vertex.
+        vertex: u32,
+        /// Coordinate, metres.
+        got: f32,
+    },
     /// A coordinate that is NaN, infinite or too large.
     #[error("is {got}, expected a finite coordinate within {limit_m} m")]
     Position {
@@ -77,7 +129,9 @@ impl Deformation {
     pub(super) fn check(&self, n_vertices: usize) -> Result<(), DeformError> {
         let (positions, expected) = match self {
             Deformation::Sparse { vertices, positions } => {
-                check_vertices(vertices, n_vertices)?;
+                let unknown = |at, vertex| DeformError::UnknownVertex { at, vertex, n_vertices };
+                let repeated = |at, vertex| DeformError::RepeatedVertex { at, vertex };
+                check_ids(vertices, n_vertices, unknown, repeated)?;
                 (positions, vertices.len())
             }
             Deformation::Dense(positions) => (positions, n_vertices),
@@ -92,13 +146,19 @@ impl Deformation {
     }
 }
 
-fn check_vertices(vertices: &[u32], n_vertices: usize) -> Result<(), DeformError> {
-    // The final position of a vertex named twice would depend on the order of the request.
-    let mut named = vec![false; n_vertices];
-    for (at, &vertex) in vertices.iter().enumerate() {
-        match named.get_mut(vertex as usize) {
-            None => return Err(DeformError::UnknownVertex { at, vertex, n_vertices }),
-            Some(true) => return Err(DeformError::RepeatedVertex { at, vertex }),
+/// Checks that each id exists and is named once. O(ids + n).
+pub(super) fn check_ids(
+    ids: &[u32],
+    n: usize,
+    unknown: impl Fn(usize, u32) -> DeformError,
+    repeated: impl Fn(usize, u32) -> DeformError,
+) -> Result<(), DeformError> {
+    // The final state of what is named twice would depend on the order of the request.
+    let mut named = vec![false; n];
+    for (at, &id) in ids.iter().enumerate() {
+        match named.get_mut(id as usize) {
+            None => return Err(unknown(at, id)),
+            Some(true) => return Err(repeated(at, id)),
             Some(first) => *first = true,
         }
     }

@@ -5,7 +5,11 @@ use std::collections::HashSet;
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use super::deform::outside_world;
+use super::{
+    binding::{BLENDED_CONTROLS_MAX, BindingError},
+    deform::outside_world,
+    driven::{AddedWeights, Driven},
+};
 use crate::geometry::{SignRule, TriangleId, TriangleMesh, tolerance::COORDINATE_MAX_M};
 use crate::scene::Limits;
 
@@ -22,6 +26,9 @@ pub struct TopologyEdit {
     pub added: Vec<[u32; 3]>,
     /// For each added triangle the removed one that it replaces in part, or empty.
     pub parents: Vec<TriangleId>,
+    /// Weights of the new vertices of a driven tissue, which go where their controls carry them. Of no vertex: each is
+    /// carried like the point of the parent at which it is.
+    pub weights: AddedWeights,
 }
 
 /// Result of a cut.
@@ -37,6 +44,8 @@ pub struct Edited {
     pub sign_rule: SignRule,
     /// Edges that seams join now.
     pub welded_edges: u32,
+    /// Positions of the new vertices, metres: those of the cut, or where controls carry them.
+    pub added_positions: Vec<Vec3>,
 }
 
 /// Errors of a refused cut. Nothing has changed.
@@ -100,6 +109,28 @@ pub enum EditError {
         /// Given id.
         triangle: u32,
     },
+    /// Weights for a tissue without controls.
+    #[error("the tissue has no controls, expected no added_weights")]
+    NotDriven,
+    /// Weights that are invalid.
+    #[error("added_weights: {0}")]
+    Weights(#[from] BindingError),
+    /// A new vertex of a driven tissue that nothing carries.
+    #[error(
+        "added_positions_m[{at}]: the tissue is driven, expected weights or a parent of a triangle of this vertex"
+    )]
+    NoWeights {
+        /// Index in the request, in coordinates: three for each vertex.
+        at: usize,
+    },
+    /// A new vertex that its frames cannot carry to its position.
+    #[error(
+        "added_positions_m[{at}]: its frames turn against each other and carry no vertex there"
+    )]
+    NoRestPosition {
+        /// Index in the request, in coordinates: three for each vertex.
+        at: usize,
+    },
     /// More ids than a mesh may use up.
     #[error("the tissue would have used {got} {what} ids, its limit is {limit}")]
     Full {
@@ -156,6 +187,50 @@ impl TopologyEdit {
             Some(at) => Err(EditError::ParentNotRemoved { at, triangle: self.parents[at].0 }),
             None => Ok(()),
         }
+    }
+
+    /// Completes the weights of the new vertices if the tissue is driven, and puts them where they are carried now. For
+    /// a cut that was checked; done twice, as when a cut is kept before it is made, it keeps the first weights.
+    pub(super) fn bind(
+        &mut self,
+        mesh: &TriangleMesh,
+        driven: Option<&Driven>,
+    ) -> Result<(), EditError> {
+        let (given, n_added) = (self.weights.weights.n_vertices(), self.added_positions.len());
+        let Some(driven) = driven else {
+            return if given == 0 { Ok(()) } else { Err(EditError::NotDriven) };
+        };
+        if given == 0 {
+            for v in 0..n_added {
+                let blend = self.blended(v, mesh, driven);
+                self.weights.weights.push(blend.ok_or(EditError::NoWeights { at: 3 * v })?);
+            }
+        } else if given != n_added {
+            return Err(BindingError::Vertices { got: given, expected: n_added }.into());
+        }
+        self.weights.weights.check(driven.controls.len(), BLENDED_CONTROLS_MAX)?;
+        if driven.controls.are_frames() && self.weights.rest_positions.is_empty() {
+            let rest = |(v, to): (usize, &Vec3)| {
+                let at = driven.rest_position(self.weights.weights.of(v), to.as_dvec3());
+                at.ok_or(EditError::NoRestPosition { at: 3 * v })
+            };
+            self.weights.rest_positions =
+                self.added_positions.iter().enumerate().map(rest).collect::<Result<_, _>>()?;
+        }
+        self.added_positions = driven.added_positions(&self.weights);
+        let outside = outside_world(&self.added_positions);
+        outside.map_or(Ok(()), |(at, got)| {
+            Err(EditError::Position { at, got, limit_m: COORDINATE_MAX_M })
+        })
+    }
+
+    /// Returns the weights of a new vertex, from the parent of the first triangle that has it.
+    fn blended(&self, v: usize, mesh: &TriangleMesh, driven: &Driven) -> Option<Vec<(u32, f64)>> {
+        let id = (mesh.positions().len() + v) as u32;
+        let triangle = self.added.iter().position(|corners| corners.contains(&id))?;
+        let corners = mesh.get(*self.parents.get(triangle)?)?;
+        let at = corners.map(|c| mesh.position(c));
+        Some(driven.blend(corners, at, self.added_positions[v].as_dvec3()))
     }
 }
 

@@ -12,6 +12,7 @@ use glam::DVec3;
 
 use super::{
     deform::Deformation,
+    driven::Driven,
     edit::TopologyEdit,
     vertex_history::{MotionSince, VertexHistory},
 };
@@ -30,6 +31,8 @@ pub struct Revision {
     pub seams_revision: u64,
     /// For each triangle that an edit added, the triangle it was cut from, if the edit said so.
     parents: HashMap<TriangleId, TriangleId>,
+    /// Controls that carry the vertices, if any do.
+    pub driven: Option<Arc<Driven>>,
     pub(super) history: VertexHistory,
     /// Organ of the tissue, shared by all revisions: see [`Revision::organ`].
     organ: Arc<AtomicU32>,
@@ -45,6 +48,7 @@ impl Revision {
             topology_revision: 0,
             seams_revision: 0,
             parents: HashMap::new(),
+            driven: None,
             history: VertexHistory::default(),
             organ: Arc::default(),
             published_ns: now_ns,
@@ -66,9 +70,11 @@ impl Revision {
         first: Revision,
         (geometry_revision, topology_revision): (u64, u64),
         parents: impl IntoIterator<Item = (TriangleId, TriangleId)>,
+        driven: Option<Driven>,
     ) -> Revision {
         let parents = parents.into_iter().collect();
-        Revision { geometry_revision, topology_revision, parents, ..first }
+        let driven = driven.map(Arc::new);
+        Revision { geometry_revision, topology_revision, parents, driven, ..first }
     }
 
     /// Returns, for each triangle that a cut added, the triangle it was cut from, by child.
@@ -161,5 +167,6 @@ impl Revision {
         self.topology_revision = current.topology_revision;
         self.seams_revision = current.seams_revision;
         self.published_ns = current.published_ns;
+        self.driven.clone_from(&current.driven);
     }
 }

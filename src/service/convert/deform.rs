@@ -7,8 +7,9 @@ use crate::service::request_field::{points, threes};
 use crate::{
     geometry::TriangleId,
     scene::{
-        Revision,
+        Revision, Tissue,
         tissue::{
+            binding::{ControlMove, Controls, VertexWeights},
             deform::{DeformError, Deformation, Deformed},
             edit::{Edited, TopologyEdit},
         },
@@ -18,6 +19,16 @@ use crate::{
 
 const SPARSE: &str = "sparse.positions_m";
 const DENSE: &str = "dense.positions_m";
+const CONTROLS: &str = "controls.state";
+
+/// Motion of a tissue that a request asks for.
+#[derive(Debug)]
+pub enum TissueMove {
+    /// Of vertices.
+    Vertices(Deformation),
+    /// Of the controls that carry them.
+    Controls(ControlMove),
+}
 
 /// A deformation that the engine refused.
 #[derive(Debug)]
@@ -28,24 +39,64 @@ pub struct RefusedDeformation {
     pub array: &'static str,
 }
 
-/// Returns the field of a request that held a deformation's positions.
-pub fn positions_array(deformation: &Deformation) -> &'static str {
-    match deformation {
-        Deformation::Sparse { .. } => SPARSE,
-        Deformation::Dense(_) => DENSE,
+impl TissueMove {
+    /// Makes the move. The engine checks ids and positions.
+    pub fn make(self, tissue: &Tissue, now_ns: u64) -> Result<Deformed, RefusedDeformation> {
+        let (array, done) = match self {
+            TissueMove::Vertices(vertices) => {
+                let is_dense = matches!(vertices, Deformation::Dense(_));
+                (if is_dense { DENSE } else { SPARSE }, tissue.deform(vertices, now_ns))
+            }
+            TissueMove::Controls(controls) => (CONTROLS, tissue.drive(&controls, now_ns)),
+        };
+        done.map_err(|error| RefusedDeformation { error, array })
     }
 }
 
-/// Parses a deformation. The engine checks ids and positions.
-pub fn deformation(request: &proto::DeformRequest) -> Result<Deformation, FieldError> {
+/// Parses the motion of a tissue.
+pub fn tissue_move(
+    request: &proto::DeformRequest,
+    tissue: &Tissue,
+) -> Result<TissueMove, FieldError> {
     use proto::deform_request::Positions;
-    match request.positions.as_ref().ok_or_else(|| Problem::Missing.of("positions"))? {
-        Positions::Sparse(sparse) => Ok(Deformation::Sparse {
+    Ok(match request.positions.as_ref().ok_or_else(|| Problem::Missing.of("positions"))? {
+        Positions::Sparse(sparse) => TissueMove::Vertices(Deformation::Sparse {
             vertices: sparse.vertices.clone(),
             positions: points(&sparse.positions_m, SPARSE)?,
         }),
-        Positions::Dense(dense) => Ok(Deformation::Dense(points(&dense.positions_m, DENSE)?)),
-    }
+        Positions::Dense(dense) => {
+            TissueMove::Vertices(Deformation::Dense(points(&dense.positions_m, DENSE)?))
+        }
+        Positions::Controls(moved) => {
+            // The engine refuses any for a tissue that has no controls.
+            let current = tissue.current();
+            let are_frames = current.driven.as_ref().is_some_and(|d| d.controls.are_frames());
+            TissueMove::Controls(ControlMove {
+                controls: (!moved.control_ids.is_empty()).then(|| moved.control_ids.clone()),
+                to: controls(are_frames, &moved.state, CONTROLS)?,
+            })
+        }
+    })
+}
+
+/// Parses the state of controls. The engine checks it.
+pub fn controls(are_frames: bool, flat: &[f32], field: &str) -> Result<Controls, FieldError> {
+    let each = if are_frames { 7 } else { 3 };
+    let uneven = || Problem::Entries { got: flat.len(), each }.of(field);
+    Controls::of_numbers(are_frames, flat).ok_or_else(uneven)
+}
+
+/// Parses the weights of vertices: the number of weights of each, and each weight with its control. The engine checks
+/// them.
+pub fn vertex_weights(
+    counts: &[u32],
+    controls: Vec<u32>,
+    weights: Vec<f64>,
+    field: &str,
+) -> Result<VertexWeights, FieldError> {
+    let expected = counts.iter().map(|n| u64::from(*n)).sum();
+    let problem = Problem::Weights { got: weights.len(), controls: controls.len(), expected };
+    VertexWeights::of_counts(counts, controls, weights).ok_or_else(|| problem.of(field))
 }
 
 /// Converts a deformation's result to its message; `held`: the tissue's held revisions.
@@ -87,6 +138,13 @@ pub fn edit(request: &proto::EditTopologyRequest) -> Result<TopologyEdit, FieldE
         added_positions: points(&request.added_positions_m, "added_positions_m")?,
         added: threes(&request.added_triangles, "added_triangles")?.to_vec(),
         parents: ids(&request.added_triangle_parents),
+        weights: vertex_weights(
+            &request.added_weights_per_vertex,
+            request.added_controls.clone(),
+            request.added_weights.clone(),
+            "added_weights",
+        )?
+        .into(),
     })
 }
 
@@ -94,6 +152,7 @@ pub fn edit(request: &proto::EditTopologyRequest) -> Result<TopologyEdit, FieldE
 pub fn edited(
     edit: &TopologyEdit,
     done: &Edited,
+    is_driven: bool,
     update_us: f64,
     durable: Option<DurableRevisions>,
 ) -> proto::EditTopologyResponse {
@@ -109,6 +168,10 @@ pub fn edited(
         durable_geometry_revision: durable.map(|d| d.geometry),
         durable_topology_revision: durable.map(|d| d.topology),
         welded_edges: done.welded_edges,
+        added_positions_m: match is_driven {
+            true => done.added_positions.iter().flat_map(|p| p.to_array()).collect(),
+            false => Vec::new(),
+        },
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
         wrench::WrenchLimits,
     },
     proxy::{GraspEvent, ProxyContact, RenderOptions, RenderState, Rendering, TissueLoad},
-    scene::{Distance, LinkAnswer, ToolId},
+    scene::{Distance, LinkAnswer, ToolId, tissue::driven::ControlLoad},
     service::pose_message::{point, pose_message, vec3},
 };
 
@@ -140,11 +140,20 @@ pub fn state(state: RenderState) -> proto::RenderState {
 }
 
 fn load(load: &TissueLoad) -> proto::TissueLoad {
+    let of_controls = |of: fn(&ControlLoad) -> DVec3| {
+        load.controls.iter().flat_map(|one| of(one).to_array()).collect()
+    };
     proto::TissueLoad {
         tissue_id: load.tissue.0,
         geometry_revision: load.geometry_revision,
         vertex_ids: load.vertices.clone(),
         force_xyz_n: load.forces_n.iter().flat_map(|f| f.as_vec3().to_array()).collect(),
+        control_ids: load.controls.iter().map(|one| one.control).collect(),
+        control_force_xyz_n: of_controls(|one| one.force_n),
+        control_torque_xyz_nm: match load.are_frames {
+            true => of_controls(|one| one.torque_nm),
+            false => Vec::new(),
+        },
     }
 }
 

@@ -4,7 +4,7 @@ use super::proto;
 use crate::service::pose_message::{pose_message, vec3};
 use crate::{
     geometry::mesh::{report::MeshReport, topology::SignRule},
-    scene::{Probe, Tissue, TissueId, TissueKind, Tool, ToolId},
+    scene::{Probe, Tissue, TissueId, TissueKind, Tool, ToolId, tissue::binding::Controls},
     service::host::{
         durable::scene_journal::DurableRevisions, field_builds::BuildNow, fields::Obtained,
         scene_registry::SceneHost,
@@ -42,6 +42,7 @@ fn field_build((tool, BuildNow { link, share }): (String, BuildNow)) -> proto::F
 fn tissue(tissue: &Tissue, durable: Option<DurableRevisions>) -> proto::Tissue {
     let now = tissue.current();
     let mesh = now.surface.mesh();
+    let controls = now.driven.as_ref().map(|driven| &driven.controls);
     proto::Tissue {
         tissue_id: tissue.id().0,
         name: tissue.name().to_owned(),
@@ -54,6 +55,12 @@ fn tissue(tissue: &Tissue, durable: Option<DurableRevisions>) -> proto::Tissue {
         kind: kind(tissue.kind()) as i32,
         durable_geometry_revision: durable.map(|d| d.geometry),
         durable_topology_revision: durable.map(|d| d.topology),
+        controls: controls.map_or(0, |controls| controls.len() as u32),
+        control_kind: match controls {
+            Some(Controls::Points(_)) => proto::ControlKind::Points.into(),
+            Some(Controls::Frames(_)) => proto::ControlKind::Frames.into(),
+            None => proto::ControlKind::Unspecified.into(),
+        },
     }
 }
 

@@ -10,7 +10,10 @@ use crate::{
         tolerance::COORDINATE_MAX_M,
     },
     mesh_io::MeshFormat,
-    scene::{Limits, Probe, TissueKind, TissueOptions, limits::FIELD_TOLERANCE_SHARE_MIN},
+    scene::{
+        Limits, Probe, TissueKind, TissueOptions, limits::FIELD_TOLERANCE_SHARE_MIN,
+        memory::binding_bytes_expected, tissue::binding::CONTROLS_PER_VERTEX_MAX,
+    },
     sdf::FieldOptions,
     service::host::quota::Share,
 };
@@ -60,6 +63,19 @@ pub struct TissueDeclared {
     pub kind: TissueKind,
     /// Options of the index.
     pub options: TissueOptions,
+    /// Controls that carry the vertices.
+    pub binding: Option<BindingDeclared>,
+}
+
+/// Declared sizes of a binding.
+#[derive(Clone, Copy, Debug)]
+pub struct BindingDeclared {
+    /// The controls are frames, else points.
+    pub are_frames: bool,
+    /// Number of controls.
+    pub controls: u32,
+    /// Number of weights of all vertices.
+    pub weights: u32,
 }
 
 /// Header of an AddTool stream.
@@ -98,6 +114,13 @@ impl MeshDeclared {
     }
 }
 
+impl BindingDeclared {
+    /// Returns the memory that the binding takes for vertices yet to be counted.
+    pub fn share(&self) -> Share {
+        Share::of_bytes(binding_bytes_expected(self.controls.into(), self.weights.into()))
+    }
+}
+
 /// Parses the header of a tissue.
 pub fn tissue(
     header: &proto::AddTissueHeader,
@@ -117,7 +140,26 @@ pub fn tissue(
             latitude_axis: axis(&asked.latitude_axis, "options.latitude_axis")?,
             band_edges,
         },
+        binding: header.binding.as_ref().map(|sent| binding(sent, limits)).transpose()?,
     })
+}
+
+fn binding(sent: &proto::BindingHeader, limits: &Limits) -> Result<BindingDeclared, FieldError> {
+    let are_frames = match proto::ControlKind::try_from(sent.kind) {
+        Ok(proto::ControlKind::Frames) => true,
+        Ok(proto::ControlKind::Points | proto::ControlKind::Unspecified) => false,
+        Err(_) => return Err(Problem::Enumerator { got: sent.kind }.of("binding.kind")),
+    };
+    // As many as vertices: a vertex may be a control of its own.
+    let (controls, weights) = (sent.controls as usize, sent.weights as usize);
+    let max = limits.vertices_per_mesh as usize;
+    within_limit(controls, max, "vertices_per_mesh", "binding.controls")?;
+    let weights_max = max.saturating_mul(CONTROLS_PER_VERTEX_MAX);
+    if weights > weights_max {
+        let problem = Problem::TooMany { got: weights, max: weights_max };
+        return Err(problem.of("binding.weights"));
+    }
+    Ok(BindingDeclared { are_frames, controls: sent.controls, weights: sent.weights })
 }
 
 fn oriented(mut mesh: MeshDeclared, sent: i32) -> Result<MeshDeclared, FieldError> {

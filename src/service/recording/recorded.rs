@@ -23,7 +23,7 @@ use crate::{
     proto::{RecordedChange, RecordedSession, RecordingEnd, RecordingHead, TrackStart},
     scene::{
         Limits,
-        saved::{NotAScene, SavedScene},
+        saved::{NotAScene, SavedScene, UndrivenScene},
     },
     store::scenes::file_head,
 };
@@ -244,12 +244,15 @@ impl RecordingReader {
             formats.contains(&got).then_some(()).ok_or(newer)
         };
         known("messages", head.format, 1..=FORMAT)?;
-        known("scenes", head.store_format, file_head::VERSION..=file_head::VERSION)?;
+        known("scenes", head.store_format, file_head::VERSION_MIN..=file_head::VERSION)?;
         let of_head = |reason: String| {
             let topic = RECORDING.to_owned();
             RecordingError::Message { at: 0, topic, reason }
         };
-        let scene = postcard::from_bytes::<SavedScene>(&head.scene);
+        let scene = match head.store_format >= file_head::DRIVEN_SINCE {
+            true => postcard::from_bytes::<SavedScene>(&head.scene),
+            false => postcard::from_bytes::<UndrivenScene>(&head.scene).map(SavedScene::from),
+        };
         let scene = scene.map_err(|error| of_head(format!("scene: {error}")))?;
         scene.check()?;
         let limits = toml::from_str(&head.limits);

@@ -13,7 +13,7 @@ use crate::{
     },
     scene::{
         Limits, Scene, TissueId, Tool, ToolId,
-        saved::{SavedScene, SavedTissue, SceneChange},
+        saved::{ADDED_IN_FORMAT_3, SavedScene, SavedTissue, SceneChange},
     },
     sdf::{Field, FieldOptions},
     service::{convert, recording::timeless},
@@ -114,7 +114,8 @@ impl SceneHistory {
                 Some(Change::Edit(request)) => request.tissue_id,
                 Some(Change::Hold(request)) => request.tissue_id,
                 Some(Change::Saved(bytes)) => {
-                    let change = postcard::from_bytes::<SceneChange>(bytes);
+                    let bytes = [&bytes[..], &ADDED_IN_FORMAT_3].concat();
+                    let change = postcard::from_bytes::<SceneChange>(&bytes);
                     let change = change.map_err(|error| unreadable(error.to_string()))?;
                     change.check().map_err(|error| unreadable(error.to_string()))?;
                     match change {
@@ -276,9 +277,10 @@ impl ReplayedScene<'_> {
         let at_ns = recorded.at_ns;
         match (&recorded.change, &recorded.answer) {
             (Some(Change::Deform(request)), Some(Answer::Deformed(expected))) => {
-                let deformation = convert::deform::deformation(request);
-                let deformation = deformation.map_err(|error| refused(error.to_string()))?;
-                let done = found.deform(deformation, at_ns).map_err(|e| refused(e.to_string()))?;
+                let moved = convert::deform::tissue_move(request, &found);
+                let moved = moved.map_err(|error| refused(error.to_string()))?;
+                let done = moved.make(&found, at_ns);
+                let done = done.map_err(|refusal| refused(refusal.error.to_string()))?;
                 self.scene.join_borders(&found);
                 let held = if request.hold { found.hold() } else { Vec::new() };
                 let mut got = convert::deform::deformed(request.sequence, &done, held, 0.0, None);
@@ -290,7 +292,8 @@ impl ReplayedScene<'_> {
                 let done = found.edit(edit.clone(), self.scene.limits(), at_ns);
                 let done = done.map_err(|error| refused(error.to_string()))?;
                 self.scene.join_borders(&found);
-                let mut got = convert::deform::edited(&edit, &done, 0.0, None);
+                let is_driven = found.current().driven.is_some();
+                let mut got = convert::deform::edited(&edit, &done, is_driven, 0.0, None);
                 timeless::edited(&mut got);
                 Ok(difference(&got, expected))
             }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tonic::Status;
 use tracing::info;
 
-use super::mesh_upload::{MeshUpload, Requests, collect};
+use super::binding_upload::BindingPieces;
+use super::mesh_upload::{MeshUpload, Requests, collect, push};
 use crate::{
     geometry::{Pose, mesh::load::LoadedMesh},
     proto::{
@@ -49,10 +50,16 @@ pub async fn tissue(
     registry.open(&header.scene_id).await?;
     let host = registry.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
     let declared = upload::tissue(&header, registry.limits()).map_err(|e| e.within("header"))?;
-    let room = registry.reserve(caller, declared.mesh.share(Share::of_tissue))?;
+    let of_binding = declared.binding.map_or(Share::default(), |binding| binding.share());
+    let mut asked = declared.mesh.share(Share::of_tissue);
+    asked.add(of_binding);
+    let room = registry.reserve(caller, asked)?;
     let mut mesh = [MeshUpload::new("header.mesh".to_owned(), declared.mesh)];
-    collect(&mut requests, &mut mesh, tissue_chunk).await?;
+    let vertices_max = registry.limits().vertices_per_mesh;
+    let mut binding = declared.binding.map(|of| BindingPieces::new(of, vertices_max));
+    collect(&mut requests, |request| push_to_tissue(&mut mesh, binding.as_mut(), request)).await?;
     let [mesh] = mesh;
+    mesh.check_complete()?;
     let (owned, caller) = (Arc::clone(registry), caller.clone());
     let place = requests.places.take(&caller).await;
     let add = move || {
@@ -61,11 +68,15 @@ pub async fn tissue(
         // The actual mesh replaces the declared one: the triangles of a file are known only now. Another upload may
         // take the room in between; this one is then refused.
         drop(room);
-        let _room = owned.reserve(&caller, share(&loaded, Share::of_tissue))?;
+        let mut made = share(&loaded, Share::of_tissue);
+        made.add(of_binding);
+        let _room = owned.reserve(&caller, made)?;
         host.check_served()?;
+        let binding = binding.map(|pieces| pieces.bind(loaded.mesh.positions())).transpose()?;
         // Indexing takes long, so it is done before others have to wait for their turn.
         let named = (declared.name, declared.kind);
-        let tissue = Tissue::new(named, loaded, declared.options, now_ns());
+        let mut tissue = Tissue::new(named, loaded, declared.options, now_ns());
+        let binding_error_m = binding.map_or(0.0, |binding| tissue.bind(binding));
         let turn = host.turn_blocking()?;
         let id = host.scene.next_tissue(tissue.name())?;
         deadline.commit()?;
@@ -76,12 +87,14 @@ pub async fn tissue(
             let published_ns = tissue.current().published_ns;
             recorder.saved(published_ns, || SceneChange::TissueAdded(Box::new(tissue.saved())));
         }
-        Ok(tissue)
+        Ok((tissue, binding_error_m))
     };
-    let tissue = catch_panic_blocking(add).await?.map_err(|refused: Refused| refused)?;
+    let added = catch_panic_blocking(add).await?;
+    let (tissue, binding_error_m) = added.map_err(|refused: Refused| refused)?;
     let triangles = tissue.report().triangles;
     info!(scene = header.scene_id, tissue = tissue.id().0, triangles, "tissue added");
-    Ok(AddTissueResponse { tissue_id: tissue.id().0, report: Some(report(tissue.report())) })
+    let report = Some(report(tissue.report()));
+    Ok(AddTissueResponse { tissue_id: tissue.id().0, report, binding_error_m })
 }
 
 /// Adds a tool. Parsing, indexing and the fields run on the blocking pool.
@@ -104,7 +117,8 @@ pub async fn tool(
         meshes.push(MeshUpload::new(format!("header.links[{at}].mesh"), link.mesh));
         links.push((link.name, link.rest, link.field_tolerance));
     }
-    collect(&mut requests, &mut meshes, tool_chunk).await?;
+    collect(&mut requests, |request| push(&mut meshes, &tool_chunk(request)?)).await?;
+    meshes.iter().try_for_each(MeshUpload::check_complete)?;
     let (fields, owned, caller) = (fields.clone(), Arc::clone(registry), caller.clone());
     let place = requests.places.take(&caller).await;
     let add = move || {
@@ -215,11 +229,22 @@ fn tissue_header(first: Option<AddTissueRequest>) -> Result<AddTissueHeader, Fie
     }
 }
 
-fn tissue_chunk(request: AddTissueRequest) -> Result<MeshChunk, FieldError> {
-    match request.message {
-        Some(add_tissue_request::Message::Chunk(chunk)) => Ok(chunk),
-        Some(add_tissue_request::Message::Header(_)) => Err(second_header()),
-        None => Err(Problem::Missing.of("chunk")),
+fn push_to_tissue(
+    mesh: &mut [MeshUpload; 1],
+    binding: Option<&mut BindingPieces>,
+    request: AddTissueRequest,
+) -> Result<(), FieldError> {
+    use add_tissue_request::Message;
+    match (request.message, binding) {
+        (Some(Message::Chunk(chunk)), _) => push(mesh, &chunk),
+        (Some(Message::Binding(chunk)), Some(binding)) => {
+            binding.push(&chunk).map_err(|e| e.within("binding"))
+        }
+        (Some(Message::Binding(_)), None) => {
+            Err(Problem::Unexpected("the header declared no binding").of("binding"))
+        }
+        (Some(Message::Header(_)), _) => Err(second_header()),
+        (None, _) => Err(Problem::Missing.of("chunk")),
     }
 }
 

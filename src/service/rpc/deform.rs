@@ -10,7 +10,7 @@ use crate::{
     proto::{DeformRequest, DeformResponse},
     service::{
         access::caller::Caller,
-        convert::{self, Problem, deform::RefusedDeformation},
+        convert::{self, Problem},
         deadline::CallDeadline,
         host::{quota::Share, scene_registry::SceneRegistry},
         loops::until_ended::UntilEnded,
@@ -56,8 +56,7 @@ async fn apply(
     registry.open(&request.scene_id).await?;
     let host = registry.owned(&request.scene_id, caller)?;
     let tissue = host.scene.tissue(convert::scene::tissue_id(request.tissue_id))?;
-    let deformation = convert::deform::deformation(request)?;
-    let array = convert::deform::positions_array(&deformation);
+    let moved = convert::deform::tissue_move(request, &tissue)?;
     let hold = request.hold;
     // Held until the positions are held: from then on they count with the scene.
     let n_vertices = tissue.current().surface.mesh().positions().len();
@@ -69,8 +68,7 @@ async fn apply(
         .writer
         .run(Arc::clone(&tissue), move |tissue, now_ns| {
             deadline.commit()?;
-            let done = tissue.deform(deformation, now_ns);
-            let done = done.map_err(|error| RefusedDeformation { error, array })?;
+            let done = moved.make(tissue, now_ns)?;
             scene.join_borders(tissue);
             let held = if hold { tissue.hold() } else { Vec::new() };
             if let Some((recorder, request)) = recorded {

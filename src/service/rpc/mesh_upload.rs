@@ -140,26 +140,27 @@ impl<R> Requests<R> {
     }
 }
 
-/// Takes chunks until the client has sent its last, and adds each to the mesh of its link.
+/// Hands over pieces until the client has sent its last.
 pub async fn collect<R>(
     requests: &mut Requests<R>,
-    meshes: &mut [MeshUpload],
-    chunk_of: fn(R) -> Result<proto::MeshChunk, FieldError>,
+    mut take: impl FnMut(R) -> Result<(), FieldError>,
 ) -> Result<(), Status> {
     while let Some(request) = requests.next().await? {
-        let chunk = chunk_of(request)?;
-        let (got, end) = (chunk.link as usize, meshes.len());
-        let mesh = meshes.get_mut(got);
-        let mesh = mesh.ok_or_else(|| Problem::Index { got, end }.of("chunk.link"))?;
-        mesh.push(&chunk).map_err(|e| e.within("chunk"))?;
-    }
-    for mesh in meshes {
-        mesh.check_complete()?;
+        take(request)?;
     }
     Ok(())
 }
 
-fn within_declared(
+/// Adds a piece to the mesh of its link.
+pub fn push(meshes: &mut [MeshUpload], chunk: &proto::MeshChunk) -> Result<(), FieldError> {
+    let (got, end) = (chunk.link as usize, meshes.len());
+    let mesh = meshes.get_mut(got);
+    let mesh = mesh.ok_or_else(|| Problem::Index { got, end }.of("chunk.link"))?;
+    mesh.push(chunk).map_err(|e| e.within("chunk"))
+}
+
+/// Checks that no more has arrived than was declared.
+pub fn within_declared(
     what: &'static str,
     got: usize,
     declared: usize,

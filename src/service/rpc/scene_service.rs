@@ -75,7 +75,7 @@ impl Scenes {
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
         let mut kept = None;
         if let Some(durable) = host.durable(&tissue) {
-            tissue.check_edit(&edit, &limits)?;
+            tissue.prepare_edit(&mut edit, &limits)?;
             deadline.commit()?;
             let now = tissue.current().topology_revision;
             edit.base_revision = Some(now);
@@ -86,6 +86,7 @@ impl Scenes {
             kept = Some((turn.keep(moved.into_iter().chain([cut]).collect()).await?, now));
         }
         let is_kept = kept.is_some();
+        let is_driven = tissue.current().driven.is_some();
         let recorded = host.recorder().map(|recorder| (recorder.clone(), request, sent.clone()));
         let scene = Arc::clone(&host.scene);
         let cut = move |tissue: &Tissue, now_ns| {
@@ -96,7 +97,7 @@ impl Scenes {
             scene.join_borders(tissue);
             // Recorded by the writer thread: changes are recorded in the order in which they are made.
             if let Some((recorder, request, sent)) = recorded {
-                let answer = convert::deform::edited(&sent, &done, 0.0, None);
+                let answer = convert::deform::edited(&sent, &done, is_driven, 0.0, None);
                 recorder.edited(now_ns, request, answer);
             }
             Ok::<_, Refused>(done)
@@ -108,7 +109,8 @@ impl Scenes {
             turn.take_back(number, tissue.id(), before).await;
         }
         let (done, update_us) = done?;
-        Ok(convert::deform::edited(&sent, &done, update_us, host.durable(&tissue)))
+        let durable = host.durable(&tissue);
+        Ok(convert::deform::edited(&sent, &done, is_driven, update_us, durable))
     }
 }
 

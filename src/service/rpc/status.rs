@@ -49,7 +49,9 @@ impl From<FieldError> for Refused {
             | Problem::Repeated
             | Problem::RepeatedName { .. }
             | Problem::Index { .. }
-            | Problem::Threes { .. }
+            | Problem::Entries { .. }
+            | Problem::Weights { .. }
+            | Problem::Binding(_)
             | Problem::TooMany { .. }
             | Problem::Poses { .. }
             | Problem::Unlisted { .. }
@@ -204,6 +206,10 @@ impl From<EditError> for Refused {
                 let message = format!("{field} {message}");
                 return Refused::field(field, message);
             }
+            EditError::NoWeights { at } | EditError::NoRestPosition { at } => {
+                format!("added_positions_m[{at}]")
+            }
+            EditError::NotDriven | EditError::Weights(_) => "added_weights".to_owned(),
             EditError::ParentCount { .. } => "added_triangle_parents".to_owned(),
             EditError::ParentNotRemoved { at, .. } => format!("added_triangle_parents[{at}]"),
         };
@@ -238,6 +244,15 @@ impl From<RefusedDeformation> for Refused {
             DeformError::UnknownVertex { at, .. } | DeformError::RepeatedVertex { at, .. } => {
                 format!("sparse.vertices[{at}]")
             }
+            DeformError::UnknownControl { at, .. } | DeformError::RepeatedControl { at, .. } => {
+                format!("controls.control_ids[{at}]")
+            }
+            DeformError::Control { at } => format!("{array}[{at}]"),
+            DeformError::Driven
+            | DeformError::NotDriven
+            | DeformError::ControlKind { .. }
+            | DeformError::ControlCount { .. }
+            | DeformError::CarriedVertex { .. } => array.to_owned(),
         };
         let message = format!("{field} {error}");
         Refused::field(field, message)

@@ -4,8 +4,12 @@ use std::io::{self, Read};
 
 /// Version of the format: of both kinds of file, of the scenes and changes in them, and of the meaning of changes,
 /// since the new ids of a cut are computed again by each read. Version 1, of builds before the first release, had no
-/// filled holes in its description of a mesh.
-pub const VERSION: u32 = 2;
+/// filled holes in its description of a mesh, version 2 no driven tissues.
+pub const VERSION: u32 = 3;
+/// First version in which tissues may be driven.
+pub const DRIVEN_SINCE: u32 = 3;
+/// Oldest version that is read.
+pub const VERSION_MIN: u32 = 2;
 /// Bytes of a head on disk.
 pub const HEAD_BYTES: usize = 8 + 4 + 8 + 8 + CHECKSUM_BYTES;
 /// Bytes of a checksum on disk.
@@ -29,6 +33,8 @@ pub struct FileHead {
     pub generation: u64,
     /// Number of the first record that is not in a snapshot, or that is in a journal.
     pub sequence: u64,
+    /// Version of the format.
+    pub version: u32,
 }
 
 /// Reasons why a file, or the rest of it, is unusable.
@@ -51,14 +57,14 @@ pub enum FileError {
         /// Description of the damage.
         what: &'static str,
     },
-    /// The file has a later format.
+    /// The file has another format.
     #[error(transparent)]
     Newer(#[from] NewerFormat),
 }
 
 /// Error for a file of another version, whose content must not be guessed.
 #[derive(Debug, thiserror::Error)]
-#[error("{name} is of format {got}, this version reads {VERSION}")]
+#[error("{name} is of format {got}, this version reads {VERSION_MIN} to {VERSION}")]
 pub struct NewerFormat {
     name: String,
     got: u32,
@@ -74,11 +80,16 @@ impl FileKind {
 }
 
 impl FileHead {
+    /// Makes the head of a new file.
+    pub fn new(kind: FileKind, generation: u64, sequence: u64) -> FileHead {
+        FileHead { kind, generation, sequence, version: VERSION }
+    }
+
     /// Encodes the head.
     pub fn encode(self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         bytes[..8].copy_from_slice(self.kind.magic());
-        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         bytes[12..20].copy_from_slice(&self.generation.to_le_bytes());
         bytes[20..28].copy_from_slice(&self.sequence.to_le_bytes());
         let sum = checksum(&[&bytes[..28]]);
@@ -102,12 +113,12 @@ impl FileHead {
         if bytes[28..] != checksum(&[&bytes[..28]])[..] {
             return damaged("the checksum of its head is wrong");
         }
-        let got = u32::from_le_bytes(std::array::from_fn(|i| bytes[8 + i]));
-        if got != VERSION {
+        let version = u32::from_le_bytes(std::array::from_fn(|i| bytes[8 + i]));
+        if !(VERSION_MIN..=VERSION).contains(&version) {
             let name = name.to_owned();
-            return Err(NewerFormat { name, got }.into());
+            return Err(NewerFormat { name, got: version }.into());
         }
-        Ok(FileHead { kind, generation: number(12), sequence: number(20) })
+        Ok(FileHead { kind, generation: number(12), sequence: number(20), version })
     }
 }
 

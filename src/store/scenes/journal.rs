@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::file_head::{
     CHECKSUM_BYTES, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole,
 };
-use crate::scene::saved::SceneChange;
+use crate::scene::saved::{ADDED_IN_FORMAT_3, SceneChange};
 use crate::store::place::{Append, FileForm, ReadSeek, StorePlace};
 
 /// Record of a journal.
@@ -56,7 +56,7 @@ const RECORD_HEAD_BYTES: usize = LENGTH_BYTES + 8 + CHECKSUM_BYTES;
 impl JournalFile {
     /// Returns the head of a journal. `sequence`: number of its first record.
     pub fn head(generation: u64, sequence: u64) -> [u8; HEAD_BYTES] {
-        FileHead { kind: FileKind::Journal, generation, sequence }.encode()
+        FileHead::new(FileKind::Journal, generation, sequence).encode()
     }
 
     /// Creates a journal durably.
@@ -193,6 +193,7 @@ impl JournalReader {
         if sequence != self.next_sequence.to_le_bytes() {
             return Err(damaged("a record is out of order"));
         }
+        payload.extend(ADDED_IN_FORMAT_3);
         let record =
             postcard::from_bytes(&payload).map_err(|_| damaged("a record does not decode"))?;
         self.at += RECORD_HEAD_BYTES as u64 + n;

@@ -81,8 +81,10 @@ impl FoundChange {
     fn is_instead_of(&self, other: &FoundChange) -> bool {
         match (&self.change, &other.change) {
             (
-                SceneChange::Moved { tissue, geometry_revision, positions },
-                SceneChange::Moved { tissue: of, geometry_revision: older, positions: before },
+                SceneChange::Moved { tissue, geometry_revision, positions, .. },
+                SceneChange::Moved {
+                    tissue: of, geometry_revision: older, positions: before, ..
+                },
             ) => tissue == of && geometry_revision > older && positions.len() >= before.len(),
             _ => false,
         }

@@ -8,9 +8,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::file_head::{
-    CHECKSUM_BYTES, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole,
+    CHECKSUM_BYTES, DRIVEN_SINCE, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole,
 };
-use crate::scene::saved::SavedScene;
+use crate::scene::saved::{SavedScene, UndrivenScene};
 use crate::store::place::{FileForm, PlaceFile, StorePlace};
 
 /// A scene and its owner.
@@ -49,11 +49,19 @@ pub struct EncodedSnapshot {
 impl SceneSnapshot {
     /// Encodes the snapshot. `sequence`: number of the first change that is not in it.
     pub fn encode(&self, generation: u64, sequence: u64) -> EncodedSnapshot {
-        let head = FileHead { kind: FileKind::Snapshot, generation, sequence }.encode();
+        let head = FileHead::new(FileKind::Snapshot, generation, sequence).encode();
         let payload = postcard::to_stdvec(self).expect("numbers and sequences only");
         let length = (payload.len() as u64).to_le_bytes();
         let sum = checksum(&[&head, &length, &payload]);
         EncodedSnapshot { head, length, sum, payload }
+    }
+
+    fn decode(payload: &[u8], version: u32) -> postcard::Result<SceneSnapshot> {
+        if version >= DRIVEN_SINCE {
+            return postcard::from_bytes(payload);
+        }
+        let (owner, scene): (_, UndrivenScene) = postcard::from_bytes(payload)?;
+        Ok(SceneSnapshot { owner, scene: scene.into() })
     }
 
     /// Writes the snapshot atomically and durably. Returns its bytes.
@@ -96,8 +104,8 @@ impl SceneSnapshot {
         if sum != checksum(&[&head.encode(), &length, &payload]) {
             return Err(damaged("its checksum is wrong"));
         }
-        let kept: SceneSnapshot =
-            postcard::from_bytes(&payload).map_err(|_| damaged("it does not decode"))?;
+        let kept = SceneSnapshot::decode(&payload, head.version);
+        let kept = kept.map_err(|_| damaged("it does not decode"))?;
         kept.scene.check().map_err(|_| damaged("it is no scene"))?;
         Ok(FoundSnapshot { kept, head, bytes, age })
     }

@@ -88,6 +88,7 @@ fn changes() -> Vec<SceneChange> {
             added_positions: vec![Vec3::splat(0.001 * n as f32)],
             added: vec![[0, 1, n], [1, 2, n]],
             parents: vec![TriangleId(n); 2],
+            ..TopologyEdit::default()
         };
         tissue.edit(edit.clone(), &limits, 0).expect("good");
         changes.push(SceneChange::Edited { tissue: id, edit });

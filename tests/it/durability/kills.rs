@@ -243,6 +243,7 @@ async fn cut_and_deform(
                 .collect(),
             added_triangles: vec![a, b, n, b, c, n, c, a, n],
             added_triangle_parents: vec![t; 3],
+            ..EditTopologyRequest::default()
         };
         edited.edit(&request);
         edit = Some(request);

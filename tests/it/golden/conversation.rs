@@ -92,6 +92,7 @@ impl<'a> Conversation<'a> {
             name: name.to_owned(),
             mesh: Some(mesh.header),
             options: None,
+            ..AddTissueHeader::default()
         };
         let messages = [Message::Header(header)]
             .into_iter()

@@ -136,6 +136,7 @@ impl KnownTissue {
             removed_triangles: removed,
             added_positions_m: middle.to_array().to_vec(),
             added_triangles: added.concat(),
+            ..EditTopologyRequest::default()
         })
     }
 

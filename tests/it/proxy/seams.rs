@@ -105,6 +105,7 @@ fn a_tool_slides_over_borders_that_lie_on_each_other() {
             added_positions: added.clone(),
             added: right.iter().map(|(_, t)| *t).collect(),
             parents: Vec::new(),
+            ..TopologyEdit::default()
         };
         let limits = palpate::scene::Limits::default();
         stage.tissue(0).edit(edit, &limits, 0).expect("a cut");

@@ -82,6 +82,7 @@ fn cut(tissue: &Tissue, expected: &mut Expected, now: u64, random: &mut Random) 
         added_positions: added_positions.clone(),
         added: added.clone(),
         parents: vec![],
+        ..TopologyEdit::default()
     };
     let first = expected.model.apply_cut(&Cut { removed, added_positions, added });
     expected.topology_revision += 1;

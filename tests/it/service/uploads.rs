@@ -78,7 +78,7 @@ fn file_header(format: i32, bytes: u64) -> AddTissueHeader {
         scene_id: SCENE.to_owned(),
         name: "file".to_owned(),
         mesh: Some(MeshHeader { source, ..Default::default() }),
-        options: None,
+        ..AddTissueHeader::default()
     }
 }
 

@@ -22,6 +22,7 @@ pub fn tissue_header(name: &str, mesh: &Mesh) -> AddTissueHeader {
         name: name.to_owned(),
         mesh: Some(mesh.header()),
         options: None,
+        ..AddTissueHeader::default()
     }
 }
 

@@ -255,6 +255,7 @@ impl Theatre for RemoteTheatre {
             added_positions_m: flat(&cut.added_positions),
             added_triangles: cut.added.concat(),
             added_triangle_parents: cut.parents.iter().map(|t| t.0).collect(),
+            ..EditTopologyRequest::default()
         };
         let made = self.connected.call(self.client().edit_topology(request))?;
         Ok(palpate_cut_made {

@@ -78,6 +78,7 @@ async fn edit(
         added_positions_m: xyz(positions.iter().copied()),
         added_triangles: added.concat(),
         added_triangle_parents: parents,
+        ..EditTopologyRequest::default()
     };
     let answer = c.edit(request).await.expect("a good cut");
     // Positions as the server has them: in single precision.
