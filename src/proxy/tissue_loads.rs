@@ -6,14 +6,11 @@ use super::rendering::{ProxyContact, TissueLoad};
 use crate::coupling::quadratic_programme::ROWS_MAX;
 use crate::scene::{
     RevisionGuard, TissueId,
-    tissue::{
-        binding::CONTROLS_PER_VERTEX_MAX,
-        driven::{ControlLoad, Driven},
-    },
+    tissue::driven::{ControlLoad, Driven},
 };
 
-/// Controls of all vertices of the contacts of a programme, unless cuts blended their weights.
-const CONTROLS_MAX: usize = 3 * ROWS_MAX * CONTROLS_PER_VERTEX_MAX;
+/// Room for the controls of all vertices of the contacts of a programme: those of trilinear cells.
+const CONTROLS_MAX: usize = 8 * 3 * ROWS_MAX;
 
 /// The loads of one tick, with buffers for the next.
 #[derive(Debug)]

@@ -415,9 +415,9 @@ fn what_is_no_binding_or_no_move_is_refused_with_its_number() {
     let short = bound(rest(), &good[1..]);
     assert_eq!(short, Err(BindingError::Vertices { got: n - 1, expected: n }));
     let none = bound(rest(), &with(2, vec![]));
-    assert_eq!(none, Err(BindingError::Count { vertex: 2, got: 0, max: 8 }));
-    let many = bound(rest(), &with(3, vec![(0, 1.0 / 9.0); 9]));
-    assert_eq!(many, Err(BindingError::Count { vertex: 3, got: 9, max: 8 }));
+    assert_eq!(none, Err(BindingError::Count { vertex: 2, got: 0, max: 32 }));
+    let many = bound(rest(), &with(3, vec![(0, 1.0 / 33.0); 33]));
+    assert_eq!(many, Err(BindingError::Count { vertex: 3, got: 33, max: 32 }));
     let unknown = bound(rest(), &with(4, vec![(0, 0.5), (2, 0.5)]));
     assert_eq!(unknown, Err(BindingError::UnknownControl { vertex: 4, control: 2, n_controls: 2 }));
     let sum = bound(rest(), &with(5, vec![(0, 0.5), (1, 0.5 + 2e-6)]));

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::{deform::outside_world, driven::AddedWeights};
 use crate::geometry::tolerance::QUATERNION_NORM_SLACK;
 
-/// Maximum controls of an uploaded vertex.
-pub const CONTROLS_PER_VERTEX_MAX: usize = 8;
-/// Maximum controls of a vertex that a cut added: a blend of three vertices, each of which may be a blend.
-pub const BLENDED_CONTROLS_MAX: usize = 64;
+/// Maximum controls of an uploaded vertex: a cell with quadratic interpolation has 27 nodes.
+pub const CONTROLS_PER_VERTEX_MAX: usize = 32;
+/// Maximum controls of a vertex that a cut added: a blend of three vertices.
+pub const BLENDED_CONTROLS_MAX: usize = 3 * CONTROLS_PER_VERTEX_MAX;
 /// Maximum difference from one of the sum of a vertex's weights.
 pub const WEIGHT_SUM_SLACK: f64 = 1e-6;
 /// A control with an orientation, scene frame.

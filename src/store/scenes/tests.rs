@@ -253,7 +253,7 @@ fn positions_behind_a_cut_count_whether_or_not_it_is_taken_back() {
     let moved = |geometry_revision: u64| {
         let positions = added.mesh.positions.iter().map(|p| *p * (1.0 + geometry_revision as f32));
         let positions = positions.collect();
-        SceneChange::Moved { tissue: added.id, geometry_revision, positions }
+        SceneChange::Moved { tissue: added.id, geometry_revision, positions, controls: None }
     };
     let record = |change: &SceneChange| JournalRecord::Change(change.clone());
     // The cut has number 1. Older positions come last now and then.

@@ -7,6 +7,7 @@ from outside, quaternions x, y, z, w. A signed distance is negative inside.
 from importlib.metadata import version
 
 from .answers import ContactState, FeatureKind, Flag, RenderState, SignRule, TissueKind, UnsweptReason
+from .binding import Binding, bind
 from .deformations import Deformations
 from .errors import (
     Aborted,
@@ -43,6 +44,7 @@ __version__ = version("palpate")
 __all__ = [
     "Aborted",
     "AlreadyExists",
+    "Binding",
     "Closed",
     "ContactState",
     "DeadlineExceeded",
@@ -82,6 +84,7 @@ __all__ = [
     "Unauthenticated",
     "Unavailable",
     "UnsweptReason",
+    "bind",
     "connect",
     "find_program",
     "start",

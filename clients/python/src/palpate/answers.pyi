@@ -79,6 +79,16 @@ class TissueKind(enum.IntEnum):
     """Region that an instrument must stay out of: it holds rendered tools back like tissue, is marked in
     contacts, and bears no load."""
 
+class ControlKind(enum.IntEnum):
+    """Kind of the controls of a driven tissue."""
+    UNSPECIFIED = 0
+    """Equal to CONTROL_KIND_POINTS."""
+    POINTS = 1
+    """Points, such as the nodes of a solver's mesh: a vertex is at the weighted sum of their positions."""
+    FRAMES = 2
+    """Frames, such as bones: a vertex is at the weighted sum of the positions to which each frame alone would
+    carry it from rest. Such a blend shrinks under twist; a single frame moves its vertices rigidly."""
+
 class Flag(enum.IntFlag):
     """Flags as masks of `flags`: flags & FLAG_MASK_SWEPT."""
     NONE = 0
@@ -380,6 +390,16 @@ class TissueLoad(Answer):
     @property
     def force_xyz_n(self) -> npt.NDArray[np.float32]:  # (n, 3)
         """Three numbers for each vertex, newtons."""
+    @property
+    def control_ids(self) -> npt.NDArray[np.uint32]:
+        """The same load on the controls of a driven tissue, ascending: forces, and moments about any point, sum to
+        the same."""
+    @property
+    def control_force_xyz_n(self) -> npt.NDArray[np.float64]:  # (n, 3)
+        """Three numbers for each control, newtons."""
+    @property
+    def control_torque_xyz_nm(self) -> npt.NDArray[np.float64]:  # (n, 3)
+        """Three numbers for each frame, newton metres, about its origin; empty for points."""
 
 class GraspEvent(Answer):
     """Start or end of a grasp: two links, whose contacts oppose each other, hold a tissue between them."""
@@ -841,6 +861,12 @@ class Tissue(Answer):
     @property
     def durable_topology_revision(self) -> int | None:
         ...
+    @property
+    def controls(self) -> int:
+        """Controls that carry its vertices, and their kind. 0: the tissue was added without a binding."""
+    @property
+    def control_kind(self) -> ControlKind:
+        ...
 
 class Link(Answer):
     """A rigid part of a tool: a shaft, a jaw."""
@@ -1026,6 +1052,10 @@ class EditTopologyResponse(Answer):
     @property
     def welded_edges(self) -> int:
         """MeshReport.welded_edges of this revision."""
+    @property
+    def added_positions_m(self) -> npt.NDArray[np.float32]:
+        """Where the controls of a driven tissue carry the new vertices, metres; empty for other tissues, whose new
+        vertices are where the request has them."""
 
 class HoldTissueResponse(Answer):
     @property

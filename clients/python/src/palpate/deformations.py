@@ -13,6 +13,7 @@ import grpc
 import numpy.typing as npt
 
 from .answers import DeformResponse
+from .binding import states
 from .contract import message
 from .errors import Closed, PalpateError, Unavailable
 from .member import id_in
@@ -32,15 +33,30 @@ def encode(
     scene_id: str,
     tissue_id: int,
     sequence: int,
-    positions_m: npt.ArrayLike,
+    positions_m: npt.ArrayLike | None,
     vertices: npt.ArrayLike | None = None,
+    controls: npt.ArrayLike | None = None,
+    control_ids: npt.ArrayLike | None = None,
     hold: bool = False,
 ) -> bytes:
     """Encodes a request. The bytes of the positions are copied once.
 
     Raises:
-        ValueError: positions are not rows of three, or not as many as vertices.
+        ValueError: positions are not rows of three, or not as many as vertices; or there are
+            controls as well.
     """
+    if controls is not None:
+        if positions_m is not None or vertices is not None:
+            raise ValueError("positions_m and controls were given, expected one of them")
+        request = _REQUEST(scene_id=scene_id, tissue_id=tissue_id, sequence=sequence, hold=hold)
+        moved = request.controls
+        moved.state.extend(states(controls, "controls").ravel().tolist())
+        moved.control_ids.extend(indices(() if control_ids is None else control_ids, "control_ids").tolist())
+        # A message without members is present all the same: the server says what is missing in it.
+        moved.SetInParent()
+        return bytes(request.SerializeToString())
+    if positions_m is None:
+        raise ValueError("positions_m is missing, expected it or controls")
     positions = floats(positions_m, "positions_m")
     request = _REQUEST(scene_id=scene_id, tissue_id=tissue_id, sequence=sequence, hold=hold)
     if vertices is None:
@@ -60,8 +76,8 @@ class Deformations:
     deformation ends the stream: it and all that were sent after it fail with the same error, and
     the next one opens a new stream. If the scene passes to another server, the stream continues
     there and sends the unanswered deformations again: a deformation gives the positions of
-    vertices, and may be applied twice. A stream that is no longer referenced ends by itself. May be
-    used from any thread.
+    vertices or the state of controls, and may be applied twice. A stream that is no longer
+    referenced ends by itself. May be used from any thread.
     """
 
     def __init__(self, server: Server, scene_id: str, in_flight_max: int = 8) -> None:
@@ -78,9 +94,11 @@ class Deformations:
     def send(
         self,
         tissue: Tissue,
-        positions_m: npt.ArrayLike,
+        positions_m: npt.ArrayLike | None = None,
         *,
         vertices: npt.ArrayLike | None = None,
+        controls: npt.ArrayLike | None = None,
+        control_ids: npt.ArrayLike | None = None,
         hold: bool = False,
     ) -> Future[DeformResponse]:
         """Sends a deformation as `Tissue.deform` does and returns a future of the answer:
@@ -95,7 +113,8 @@ class Deformations:
         with self._sending:
             self._sequence += 1
             tissue_id = id_in(self._scene_id, tissue, Tissue, "tissue")
-            request = encode(self._scene_id, tissue_id, self._sequence, positions_m, vertices, hold)
+            moved = (positions_m, vertices, controls, control_ids)
+            request = encode(self._scene_id, tissue_id, self._sequence, *moved, hold)
             while True:
                 if self._stream is None or self._stream.is_over:
                     self._stream = _Stream(Route(self._server.owners, self._scene_id, may_repeat=True))

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import answers
+from .binding import Binding
 from .scene import Scene
 
 Array = npt.NDArray[np.float64]
@@ -64,7 +65,8 @@ class Flex:
         bodies = self._carriers.bodies if self._carriers else model.flex_vertbodyid[self._vertices]
         # The world does not move.
         self._bodies = np.unique(bodies[bodies > 0])
-        self.tissue = scene.add_tissue(name or "flex", (self.positions_m, self.elements))
+        binding = self._carriers.binding() if self._carriers else None
+        self.tissue = scene.add_tissue(name or "flex", (self.positions_m, self.elements), binding=binding)
 
     @property
     def positions_m(self) -> Array:
@@ -73,8 +75,13 @@ class Flex:
         return positions
 
     def deform(self) -> None:
-        """Moves the tissue to `positions_m`, and waits until ticks can see it."""
-        self.tissue.deform(self.positions_m)
+        """Moves the tissue to `positions_m`, and waits until ticks can see it. An interpolated flex
+        sends its nodes alone.
+        """
+        if self._carriers is None:
+            self.tissue.deform(self.positions_m)
+        else:
+            self.tissue.deform(controls=self._carriers.points_m())
 
     def loads_n(self, renderings: Iterable[answers.Rendering]) -> Array:
         """Returns the loads on the vertices, `(n, 3)`: the sum over the tools.
@@ -137,6 +144,10 @@ class _Nodes:
         turns = self._data.xmat[self.bodies].reshape(-1, 3, 3)
         points: Array = self._data.xpos[self.bodies] + np.einsum("nij,nj->ni", turns, self._local_m)
         return points
+
+    def binding(self) -> Binding:
+        """The interpolation, with the nodes as they are now."""
+        return Binding(self.points_m(), self._nodes, self._weights)
 
     def loads_n(self, loads_n: Array) -> Array:
         """Loads on the nodes: the transpose of the interpolation."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy.typing as npt
 
 from . import answers, packed
+from .binding import Binding, BindingUpload
 from .contract import message
 from .deformations import Deformations
 from .errors import PalpateError
@@ -64,6 +65,7 @@ class Scene:
         fill_holes_m: float = 0.0,
         weld_m: float = 0.0,
         as_wound: bool = False,
+        binding: Binding | None = None,
     ) -> Tissue:
         """Adds a deformable tissue.
 
@@ -81,6 +83,8 @@ class Scene:
             as_wound: tissue is on the side that triangles face away from, also if a closed surface
                 faces inwards: the wall of a lumen, with tissue all around it. Otherwise closed
                 bodies are turned to face outwards.
+            binding: what carries the vertices, such as the nodes of a solver's mesh (`bind`). The
+                tissue is then moved by its controls, and its loads come back to them.
 
         Warns:
             UserWarning: the mesh may be in another unit than `scale_to_m` says.
@@ -90,7 +94,7 @@ class Scene:
         """
         upload = MeshUpload(mesh, scale_to_m, left_handed, fill_holes_m=fill_holes_m, weld_m=weld_m)
         kind = "FORBIDDEN_REGION" if forbidden_region else "TISSUE"
-        header = {
+        header: dict[str, Any] = {
             "scene_id": self.id,
             "name": name,
             "mesh": upload.header,
@@ -99,9 +103,18 @@ class Scene:
                 "orientation": f"SURFACE_ORIENTATION_{'AS_WOUND' if as_wound else 'AUTO'}",
             },
         }
-        [raw] = self.server.exchange("AddTissue", self.id, lambda: _upload("AddTissueRequest", header, [upload]))
+        carried = None if binding is None else BindingUpload(binding)
+        if carried is not None:
+            header["binding"] = carried.header
+
+        def requests() -> Iterator[Any]:
+            pieces = () if carried is None else carried.chunks()
+            request = message("AddTissueRequest")
+            return chain(_upload("AddTissueRequest", header, [upload]), (request(binding=piece) for piece in pieces))
+
+        [raw] = self.server.exchange("AddTissue", self.id, requests)
         _warn_of_unit(name, [raw.report])
-        return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report))
+        return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report), raw.binding_error_m)
 
     def add_tool(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from . import answers
+from .binding import rows
 from .packed import floats, indices
 from .surface import Surface, joined_surface
 
@@ -18,33 +19,46 @@ if TYPE_CHECKING:
 class Tissue:
     """A deformable surface of a scene. `id` is never used again in that scene."""
 
-    def __init__(self, scene: Scene, id: int, name: str, report: answers.MeshReport) -> None:
+    def __init__(
+        self, scene: Scene, id: int, name: str, report: answers.MeshReport, binding_error_m: float = 0.0
+    ) -> None:
+        """`binding_error_m`: the farthest way of a vertex from where the mesh had it to where its
+        controls at rest carry it.
+        """
         self.scene = scene
         self.id = id
         self.name = name
         self.report = report
+        self.binding_error_m = binding_error_m
 
     def deform(
         self,
-        positions_m: npt.ArrayLike,
+        positions_m: npt.ArrayLike | None = None,
         *,
         vertices: npt.ArrayLike | None = None,
+        controls: npt.ArrayLike | None = None,
+        control_ids: npt.ArrayLike | None = None,
         hold: bool = False,
     ) -> answers.DeformResponse:
-        """Moves all vertices, or those named, and waits until ticks can see the deformation: a
-        round trip. `Scene.deformations` does not wait.
+        """Moves all vertices, or those named, or the controls that carry them, and waits until
+        ticks can see the deformation: a round trip. `Scene.deformations` does not wait.
 
         Args:
             positions_m: `(n, 3)`, scene frame, of all vertices in stored order, or of those in
                 `vertices`.
             vertices: `(n,)`. Send only the moved vertices: they determine the cost.
+            controls: of a tissue with a binding, instead of positions: `(n, 3)` or `(n, 7)` as in
+                `Binding`, of all controls, or of those in `control_ids`.
             hold: keep this revision for `Scene.self_collisions`.
 
         Raises:
             Refused: nothing was moved.
         """
         with self.scene.idle_deformations() as stream:
-            return stream.send(self, positions_m, vertices=vertices, hold=hold).result()
+            sent = stream.send(
+                self, positions_m, vertices=vertices, controls=controls, control_ids=control_ids, hold=hold
+            )
+            return sent.result()
 
     def edit_topology(
         self,
@@ -53,6 +67,8 @@ class Tissue:
         added_triangles: npt.ArrayLike = (),
         *,
         parents: npt.ArrayLike = (),
+        added_controls: npt.ArrayLike = (),
+        added_weights: npt.ArrayLike = (),
         base_topology_revision: int | None = None,
     ) -> answers.EditTopologyResponse:
         """Cuts: removes triangles, adds vertices and triangles, in one transaction.
@@ -63,11 +79,14 @@ class Tissue:
             added_triangles: `(m, 3)`, of old and new vertices.
             parents: `(m,)`: for each added triangle the removed triangle that it replaces in part,
                 so that contacts keep their ids. Empty: none.
+            added_controls, added_weights: `(n, k)`, of a tissue with a binding: what carries each
+                new vertex, as in `Binding`. Empty: the parent of a triangle that has the vertex.
             base_topology_revision: topology revision that the cut was made for. None: any.
 
         Raises:
             FailedPrecondition: the tissue was cut since.
         """
+        counts, ids, weights = rows(added_controls, added_weights, "added_controls", "added_weights")
         raw = self._ask(
             "EditTopology",
             base_topology_revision=base_topology_revision,
@@ -75,6 +94,9 @@ class Tissue:
             added_positions_m=floats(added_positions_m, "added_positions_m").ravel().tolist(),
             added_triangles=indices(added_triangles, "added_triangles", 3).ravel().tolist(),
             added_triangle_parents=indices(parents, "parents").tolist(),
+            added_weights_per_vertex=[int(n) for n in counts],
+            added_controls=ids.tolist(),
+            added_weights=weights.tolist(),
         )
         return answers.EditTopologyResponse(raw)
 

@@ -96,8 +96,12 @@ fn lost(name: &str, ids: &[&str]) -> (PathBuf, SceneRegistry, SceneOpener) {
     for id in ids {
         let host = registry.create_durable(id, &Caller::ANYBODY).expect("room");
         let turn = host.turn_blocking().expect("served");
-        let moved =
-            SceneChange::Moved { tissue: TissueId(0), geometry_revision: 1, positions: Vec::new() };
+        let moved = SceneChange::Moved {
+            tissue: TissueId(0),
+            geometry_revision: 1,
+            positions: Vec::new(),
+            controls: None,
+        };
         turn.keep_blocking(|| moved).expect("room");
         registry.forget(&host, NewOwner { address: None, epoch: 1 });
     }

@@ -109,7 +109,8 @@ fn a_lost_scene_that_could_not_be_read_is_tried_again_and_can_be_deleted() {
 /// Persists a change without effect, so that it can be made in any scene.
 fn change(host: &SceneHost) {
     let positions = Vec::new();
-    let moved = SceneChange::Moved { tissue: TissueId(0), geometry_revision: 1, positions };
+    let moved =
+        SceneChange::Moved { tissue: TissueId(0), geometry_revision: 1, positions, controls: None };
     let turn = SceneJournal::turn_blocking(host.journal());
     turn.keep_blocking(|| moved).expect("room");
 }
