@@ -1,6 +1,7 @@
 //! A real server and a real client over loopback: every RPC, and all its refusals.
 
 mod access;
+mod bindings;
 mod browsers;
 mod codes;
 mod connections;

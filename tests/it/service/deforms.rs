@@ -1,21 +1,11 @@
-use palpate::proto::{
-    DeformRequest, ExportTissueResponse, RemoveTissueRequest, export_tissue_response::Message,
-};
+use palpate::proto::{DeformRequest, RemoveTissueRequest};
 use tonic::Code;
 
 use crate::support::{
     messages::{SCENE, dense, sparse},
     refusal::assert_refused,
-    server::{TestServer, tissue},
+    server::{TestServer, positions, tissue},
 };
-
-fn positions(surface: &[ExportTissueResponse]) -> Vec<f32> {
-    let chunk = |m: &ExportTissueResponse| match &m.message {
-        Some(Message::Chunk(chunk)) => chunk.positions_m.clone(),
-        _ => Vec::new(),
-    };
-    surface.iter().flat_map(chunk).collect()
-}
 
 #[tokio::test]
 async fn sparse_and_dense_move_the_same_vertices() {

@@ -60,7 +60,7 @@ fn options() -> RenderOptions {
 }
 
 /// A tick with the ball `height_m` over the slab.
-fn at(sequence: u64, height_m: f64) -> Tick {
+pub fn at(sequence: u64, height_m: f64) -> Tick {
     // Off the slab's middle, through which its diagonal runs.
     let position = vec3(0.02, 0.035, RADIUS_M + height_m);
     let pose = Pose { position_m: Some(position), orientation: None };
@@ -73,7 +73,7 @@ fn at(sequence: u64, height_m: f64) -> Tick {
 
 /// Moves to `height_m` from the slab's face in steps of 0.2 mm, from `sequence` on, and holds until the force is no
 /// longer limited.
-async fn press(stream: &mut HandFed, sequence: u64, height_m: f64) -> TrackResponse {
+pub async fn press(stream: &mut HandFed, sequence: u64, height_m: f64) -> TrackResponse {
     let steps = (height_m.abs() / 2e-4).ceil() as u64;
     for i in 0..steps + SETTLED_MAX {
         let height = height_m * ((i + 1) as f64 / steps as f64).min(1.0);
@@ -87,7 +87,7 @@ async fn press(stream: &mut HandFed, sequence: u64, height_m: f64) -> TrackRespo
     panic!("the force is limited after {SETTLED_MAX} ticks at {height_m} m");
 }
 
-fn only(answer: &TrackResponse) -> &Rendering {
+pub fn only(answer: &TrackResponse) -> &Rendering {
     let [rendering] = &answer.renderings[..] else {
         panic!("{} renderings", answer.renderings.len())
     };

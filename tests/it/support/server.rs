@@ -11,8 +11,8 @@ use palpate::{
     proto::{
         AddTissueRequest, AddTissueResponse, AddToolRequest, AddToolResponse, CreateSceneRequest,
         DeformRequest, DeformResponse, ExportTissueRequest, ExportTissueResponse, GetSceneRequest,
-        Scene, TrackRequest, TrackResponse, haptic_service_client::HapticServiceClient,
-        scene_service_client::SceneServiceClient,
+        Scene, TrackRequest, TrackResponse, export_tissue_response,
+        haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
     },
     scene::Limits,
     service::{Listeners, serve},
@@ -46,6 +46,15 @@ pub struct Seen {
 pub struct HandFed {
     pub requests: mpsc::Sender<TrackRequest>,
     pub answers: Streaming<TrackResponse>,
+}
+
+/// Returns the positions of an exported surface.
+pub fn positions(surface: &[ExportTissueResponse]) -> Vec<f32> {
+    let chunk = |m: &ExportTissueResponse| match &m.message {
+        Some(export_tissue_response::Message::Chunk(chunk)) => chunk.positions_m.clone(),
+        _ => Vec::new(),
+    };
+    surface.iter().flat_map(chunk).collect()
 }
 
 /// Longer than any lease.
