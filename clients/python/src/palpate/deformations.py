@@ -35,9 +35,9 @@ def encode(
     sequence: int,
     positions_m: npt.ArrayLike | None,
     vertices: npt.ArrayLike | None = None,
+    hold: bool = False,
     controls: npt.ArrayLike | None = None,
     control_ids: npt.ArrayLike | None = None,
-    hold: bool = False,
 ) -> bytes:
     """Encodes a request. The bytes of the positions are copied once.
 
@@ -113,8 +113,8 @@ class Deformations:
         with self._sending:
             self._sequence += 1
             tissue_id = id_in(self._scene_id, tissue, Tissue, "tissue")
-            moved = (positions_m, vertices, controls, control_ids)
-            request = encode(self._scene_id, tissue_id, self._sequence, *moved, hold)
+            moved = (positions_m, vertices, hold, controls, control_ids)
+            request = encode(self._scene_id, tissue_id, self._sequence, *moved)
             while True:
                 if self._stream is None or self._stream.is_over:
                     self._stream = _Stream(Route(self._server.owners, self._scene_id, may_repeat=True))

@@ -12,7 +12,7 @@ Needs MuJoCo 4.0 or newer. The load is explicit: it acts a step late, like a spr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import mujoco
@@ -90,15 +90,23 @@ class Flex:
             renderings: of one tick, with `tissue_loads`.
         """
         loads = np.zeros_like(self.positions_m)
-        for rendering in renderings:
-            for load in rendering.tissue_loads:
-                if load.tissue_id == self.tissue.id:
-                    loads[load.vertex_ids] += load.force_xyz_n
+        for load in self._tissue_loads(renderings):
+            loads[load.vertex_ids] += load.force_xyz_n
         return loads
+
+    def _tissue_loads(self, renderings: Iterable[answers.Rendering]) -> Iterator[answers.TissueLoad]:
+        all_loads = (load for rendering in renderings for load in rendering.tissue_loads)
+        return (load for load in all_loads if load.tissue_id == self.tissue.id)
 
     def apply(self, renderings: Iterable[answers.Rendering]) -> None:
         """Sets the loads of a tick as external forces: see `apply_loads`. `apply([])` removes them."""
-        self.apply_loads(self.loads_n(renderings))
+        if self._carriers is None:
+            self.apply_loads(self.loads_n(renderings))
+            return
+        forces = np.zeros((len(self._carriers.bodies), 3))
+        for load in self._tissue_loads(renderings):
+            forces[load.control_ids] += load.control_force_xyz_n
+        self._push(self._carriers.bodies, self._carriers.points_m(), forces)
 
     def apply_loads(self, loads_n: npt.ArrayLike) -> None:
         """Sets loads on the vertices, `(n, 3)`, as external forces (`data.xfrc_applied`) of the flex's bodies.
@@ -113,6 +121,9 @@ class Flex:
             bodies, points = self._model.flex_vertbodyid[self._vertices], self.positions_m
         else:
             bodies, points, forces = self._carriers.bodies, self._carriers.points_m(), self._carriers.loads_n(forces)
+        self._push(bodies, points, forces)
+
+    def _push(self, bodies: npt.NDArray[Any], points: Array, forces: Array) -> None:
         moments = np.cross(points - self._data.xipos[bodies], forces)
         applied = np.zeros_like(self._data.xfrc_applied)
         np.add.at(applied, bodies, np.hstack([forces, moments]))
