@@ -14,6 +14,8 @@ mod continuous_test;
 mod counting;
 #[path = "palpate/cubic.rs"]
 mod cubic;
+#[path = "palpate/driven_update.rs"]
+mod driven_update;
 #[path = "palpate/grasper_tick.rs"]
 mod grasper_tick;
 #[path = "palpate/growth.rs"]
@@ -78,7 +80,7 @@ static ALLOCATOR: Counting = Counting;
 /// A measure: its id in the targets, its name, and its function.
 type Measure = (&'static str, &'static str, fn(&mut Run));
 
-const MEASURES: [Measure; 19] = [
+const MEASURES: [Measure; 20] = [
     ("P1", "triangle_pairs", triangle_pairs::run),
     ("P2", "tissue_distance", tissue_distance::run),
     ("P3", "tool_field", tool_field::run),
@@ -95,6 +97,7 @@ const MEASURES: [Measure; 19] = [
     ("P13", "rendered_tick", rendered_tick::run),
     ("P14", "in_process", in_process::run),
     ("P15", "servo_step", servo_step::run),
+    ("P16", "driven_update", driven_update::run),
     ("A1", "attacks", attacks::run),
     ("A2", "memory_given_back", memory_given_back::run),
     ("A3", "late_ticks", late_ticks::run),
