@@ -34,6 +34,12 @@
 // The proxy left the radius in which the model is complete: the force may lack some contacts.
 #define PALPATE_BEYOND_RADIUS 4
 
+// Controls are points, such as the nodes of a volume mesh.
+#define PALPATE_POINTS 0
+
+// Controls are frames, such as bones: one frame alone moves a rigid body.
+#define PALPATE_FRAMES 1
+
 // Tissue is on the side that most triangles of a surface face away from: a closed surface that faces inwards is the
 // wall of a lumen, with tissue all around it. Without it, closed bodies are turned to face outwards.
 #define PALPATE_AS_WOUND 1
@@ -208,6 +214,30 @@ typedef struct palpate_mesh {
   double scale_to_m;
 } palpate_mesh;
 
+// What carries the vertices of a tissue: each is at the weighted sum of its controls. See `BindingChunk` of the
+// contract.
+typedef struct palpate_binding {
+  // `sizeof` of this struct.
+  uint32_t size;
+  // `PALPATE_POINTS` or `PALPATE_FRAMES`.
+  uint32_t kind;
+  // The controls at rest, metres, scene frame: x, y, z of each point; x, y, z and the quaternion x, y, z, w of each
+  // frame.
+  const float *controls;
+  // Number of controls.
+  size_t n_controls;
+  // Number of weights of each vertex, 1 to 32, in the order of the mesh.
+  const uint32_t *weights_per_vertex;
+  // Number of vertices.
+  size_t n_vertices;
+  // Control of each weight, vertex by vertex.
+  const uint32_t *ids;
+  // The weights; those of a vertex sum to 1 to within 1e-6.
+  const double *weights;
+  // Number of weights of all vertices.
+  size_t n_weights;
+} palpate_binding;
+
 // Options of a tissue.
 typedef struct palpate_tissue_options {
   // `sizeof` of this struct.
@@ -218,6 +248,8 @@ typedef struct palpate_tissue_options {
   double weld_m;
   // Fills each hole in a box with a diagonal of at most this length, metres, up to 10,000. 0: none.
   double fill_holes_m;
+  // Lets the points or frames of a solver carry the vertices, which `palpate_drive` moves. NULL: none do.
+  const struct palpate_binding *binding;
 } palpate_tissue_options;
 
 // A rotation: a quaternion of norm 1, to within 0.001. All zero is refused.

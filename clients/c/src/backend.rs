@@ -12,7 +12,7 @@ use palpate::{
     geometry::Pose,
     scene::{
         Limits,
-        tissue::{deform::Deformation, edit::TopologyEdit},
+        tissue::{binding::ControlMove, deform::Deformation, edit::TopologyEdit},
     },
     servo::DeviceServo,
 };
@@ -47,7 +47,7 @@ pub(crate) trait Theatre: Send + Sync {
     fn size(&self, tissue: u32, enough: &dyn Fn(TissueSize) -> bool)
     -> Result<TissueSize, Failure>;
     /// Returns the geometry revision.
-    fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure>;
+    fn deform(&self, tissue: u32, moved: Moved) -> Result<u64, Failure>;
     fn export_tissue(&self, tissue: u32) -> Result<ExportedTissue, Failure>;
     fn mesh_report(&self, of: Meshed) -> Result<palpate_mesh_report, Failure>;
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure>;
@@ -66,11 +66,20 @@ pub(crate) struct Added {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Number of vertices and triangles of a tissue.
+/// Number of vertices, triangles and controls of a tissue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TissueSize {
     pub(crate) vertices: usize,
     pub(crate) triangles: usize,
+    pub(crate) controls: usize,
+    /// The controls are frames.
+    pub(crate) are_frames: bool,
+}
+
+/// What moves in a tissue.
+pub(crate) enum Moved {
+    Vertices(Deformation),
+    Controls(ControlMove),
 }
 
 /// A session and the servo that the device's thread calls.

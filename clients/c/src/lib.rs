@@ -9,6 +9,7 @@
 mod backend;
 mod border;
 pub mod code;
+pub mod driven;
 mod growing;
 mod mesh;
 pub mod plain;

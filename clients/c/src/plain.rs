@@ -92,7 +92,40 @@ pub struct palpate_tissue_options {
     pub weld_m: f64,
     /// Fills each hole in a box with a diagonal of at most this length, metres, up to 10,000. 0: none.
     pub fill_holes_m: f64,
+    /// Lets the points or frames of a solver carry the vertices, which `palpate_drive` moves. NULL: none do.
+    pub binding: *const palpate_binding,
 }
+
+/// What carries the vertices of a tissue: each is at the weighted sum of its controls. See `BindingChunk` of the
+/// contract.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct palpate_binding {
+    /// `sizeof` of this struct.
+    pub size: u32,
+    /// `PALPATE_POINTS` or `PALPATE_FRAMES`.
+    pub kind: u32,
+    /// The controls at rest, metres, scene frame: x, y, z of each point; x, y, z and the quaternion x, y, z, w of each
+    /// frame.
+    pub controls: *const f32,
+    /// Number of controls.
+    pub n_controls: usize,
+    /// Number of weights of each vertex, 1 to 32, in the order of the mesh.
+    pub weights_per_vertex: *const u32,
+    /// Number of vertices.
+    pub n_vertices: usize,
+    /// Control of each weight, vertex by vertex.
+    pub ids: *const u32,
+    /// The weights; those of a vertex sum to 1 to within 1e-6.
+    pub weights: *const f64,
+    /// Number of weights of all vertices.
+    pub n_weights: usize,
+}
+
+/// Controls are points, such as the nodes of a volume mesh.
+pub const PALPATE_POINTS: u32 = 0;
+/// Controls are frames, such as bones: one frame alone moves a rigid body.
+pub const PALPATE_FRAMES: u32 = 1;
 
 /// Tissue is on the side that most triangles of a surface face away from: a closed surface that faces inwards is the
 /// wall of a lumen, with tissue all around it. Without it, closed bodies are turned to face outwards.
@@ -218,10 +251,11 @@ pub struct palpate_session_options {
 
 growing!(
     palpate_address ends with timeout_s,
+    palpate_binding ends with n_weights,
     palpate_cut ends with parents,
     palpate_link ends with weld_m,
     palpate_session_options ends with omit_sweep,
-    palpate_tissue_options ends with fill_holes_m,
+    palpate_tissue_options ends with binding,
 );
 
 /// Relation of a proxy to the tissues.

@@ -15,9 +15,10 @@ use palpate::{
 };
 
 use crate::{
-    backend::{Added, Theatre},
+    backend::{Added, Moved, Theatre},
     border::{array, at_most, buffer, call, out, read, text},
     code::{Failure, palpate_code, warn},
+    driven::binding,
     growing,
     mesh::{length, opened, points, raw, threes},
     plain::{
@@ -74,8 +75,11 @@ pub unsafe extern "C" fn palpate_add_tissue(
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
             let (name, mesh) = (text(name, "name")?, read(mesh, "mesh")?);
             let options = tissue_options(options)?;
-            let mesh = raw(mesh, "mesh", &scene.theatre.limits())?;
-            *tissue_id = id_of(scene.theatre.add_tissue(&tissue(name, mesh, &options))?);
+            let limits = scene.theatre.limits();
+            let mesh = raw(mesh, "mesh", &limits)?;
+            let binding = binding(options.binding, &limits)?;
+            let upload = TissueUpload { binding, ..tissue(name, mesh, &options) };
+            *tissue_id = id_of(scene.theatre.add_tissue(&upload)?);
         }
         Ok(())
     })
@@ -98,7 +102,9 @@ pub unsafe extern "C" fn palpate_add_tissue_file(
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
             let (name, options) = (text(name, "name")?, tissue_options(options)?);
             let mesh = opened(text(file, "file")?, scale_to_m)?;
-            *tissue_id = id_of(scene.theatre.add_tissue(&tissue(name, mesh, &options))?);
+            let binding = binding(options.binding, &scene.theatre.limits())?;
+            let upload = TissueUpload { binding, ..tissue(name, mesh, &options) };
+            *tissue_id = id_of(scene.theatre.add_tissue(&upload)?);
         }
         Ok(())
     })
@@ -217,7 +223,8 @@ pub unsafe extern "C" fn palpate_deform(
                 return Err(Failure::argument(message));
             }
             let positions = points(positions, n_vertices, "positions")?;
-            scene.theatre.deform(tissue_id, Deformation::Dense(positions)).map(|_| ())
+            let moved = Moved::Vertices(Deformation::Dense(positions));
+            scene.theatre.deform(tissue_id, moved).map(|_| ())
         }
     })
 }
@@ -239,7 +246,7 @@ pub unsafe extern "C" fn palpate_deform_some(
             at_most(n_vertices, size.vertices, "n_vertices")?;
             let vertices = array(vertices, n_vertices, "vertices")?.to_vec();
             let positions = points(positions, n_vertices, "positions")?;
-            let moved = Deformation::Sparse { vertices, positions };
+            let moved = Moved::Vertices(Deformation::Sparse { vertices, positions });
             scene.theatre.deform(tissue_id, moved).map(|_| ())
         }
     })

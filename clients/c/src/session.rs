@@ -324,7 +324,7 @@ unsafe fn copy_newest<T: Copy>(
     }
 }
 
-fn newest(session: &palpate_session) -> Result<Arc<Snapshot>, Failure> {
+pub(crate) fn newest(session: &palpate_session) -> Result<Arc<Snapshot>, Failure> {
     session.running.check()?;
     let none = || Failure::new(PALPATE_NO_ANSWER, "there is no answer yet");
     session.running.newest().ok_or_else(none)

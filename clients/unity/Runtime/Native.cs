@@ -32,6 +32,14 @@ namespace Palpate
         /// </summary>
         internal const uint PALPATE_BEYOND_RADIUS = 4;
         /// <summary>
+        ///  Controls are points, such as the nodes of a volume mesh.
+        /// </summary>
+        internal const uint PALPATE_POINTS = 0;
+        /// <summary>
+        ///  Controls are frames, such as bones: one frame alone moves a rigid body.
+        /// </summary>
+        internal const uint PALPATE_FRAMES = 1;
+        /// <summary>
         ///  Tissue is on the side that most triangles of a surface face away from: a closed surface that faces inwards is the
         ///  wall of a lumen, with tissue all around it. Without it, closed bodies are turned to face outwards.
         /// </summary>
@@ -456,6 +464,56 @@ namespace Palpate
         ///  Fills each hole in a box with a diagonal of at most this length, metres, up to 10,000. 0: none.
         /// </summary>
         public double fill_holes_m;
+        /// <summary>
+        ///  Lets the points or frames of a solver carry the vertices, which `palpate_drive` moves. NULL: none do.
+        /// </summary>
+        public palpate_binding* binding;
+    }
+
+    /// <summary>
+    ///  What carries the vertices of a tissue: each is at the weighted sum of its controls. See `BindingChunk` of the
+    ///  contract.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_binding
+    {
+        /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
+        /// <summary>
+        ///  `PALPATE_POINTS` or `PALPATE_FRAMES`.
+        /// </summary>
+        public uint kind;
+        /// <summary>
+        ///  The controls at rest, metres, scene frame: x, y, z of each point; x, y, z and the quaternion x, y, z, w of each
+        ///  frame.
+        /// </summary>
+        public float* controls;
+        /// <summary>
+        ///  Number of controls.
+        /// </summary>
+        public System.UIntPtr n_controls;
+        /// <summary>
+        ///  Number of weights of each vertex, 1 to 32, in the order of the mesh.
+        /// </summary>
+        public uint* weights_per_vertex;
+        /// <summary>
+        ///  Number of vertices.
+        /// </summary>
+        public System.UIntPtr n_vertices;
+        /// <summary>
+        ///  Control of each weight, vertex by vertex.
+        /// </summary>
+        public uint* ids;
+        /// <summary>
+        ///  The weights; those of a vertex sum to 1 to within 1e-6.
+        /// </summary>
+        public double* weights;
+        /// <summary>
+        ///  Number of weights of all vertices.
+        /// </summary>
+        public System.UIntPtr n_weights;
     }
 
     /// <summary>

@@ -168,6 +168,19 @@ impl Controls {
         }
     }
 
+    /// Returns the state as a flat array.
+    pub fn numbers(&self) -> Vec<f32> {
+        match self {
+            Controls::Points(points) => points.iter().flat_map(|p| p.to_array()).collect(),
+            Controls::Frames(frames) => {
+                let of = |f: &ControlFrame| {
+                    f.position.to_array().into_iter().chain(f.rotation.to_array())
+                };
+                frames.iter().flat_map(of).collect()
+            }
+        }
+    }
+
     /// Returns true for frames.
     pub fn are_frames(&self) -> bool {
         matches!(self, Controls::Frames(_))

@@ -15,25 +15,29 @@ use std::{
 use glam::DVec3;
 use palpate::{
     client::{
-        ExportedTissue, LinkUpload, TissueUpload, local_model::of_the_wire, mesh_source::MeshSource,
+        ExportedTissue, LinkUpload, TissueBinding, TissueUpload, local_model::of_the_wire,
+        mesh_source::MeshSource,
     },
     geometry::{
         LoadOptions, LoadedMesh, Orientation, Pose, TriangleId, tolerance::COORDINATE_MAX_M,
     },
     proto::{self, SurfaceOrientation},
     scene::{
-        Distance, Limits, Link, NearestSurface, Scene, SceneError, TissueId, TissueKind,
+        Distance, Limits, Link, NearestSurface, Scene, SceneError, Tissue, TissueId, TissueKind,
         TissueOptions, ToolId, ToolParts,
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
-        tissue::{deform::Deformation, edit::TopologyEdit},
+        tissue::{
+            binding::{Binding, Controls, VertexWeights},
+            edit::TopologyEdit,
+        },
     },
     servo::device_servo,
     time_left::TimeLeft,
 };
 use parking_lot::Mutex;
 
-use super::{Added, Opened, Running, Server, Theatre, TissueSize, snapshot::Snapshot};
+use super::{Added, Moved, Opened, Running, Server, Theatre, TissueSize, snapshot::Snapshot};
 use crate::{
     code::{Failure, palpate_code::*},
     mesh::load,
@@ -45,6 +49,23 @@ use crate::{
 };
 use field_builds::FieldBuilds;
 use session::LocalSession;
+
+/// Binds the vertices of a tissue, as a server does.
+fn bound(
+    TissueBinding { kind, data }: &TissueBinding,
+    tissue: &Tissue,
+) -> Result<Binding, Failure> {
+    let wrong = |problem: String| Failure::argument(format!("the binding {problem}"));
+    let proto::BindingChunk { rest, weights_per_vertex, controls, weights } = data;
+    let are_frames = *kind == proto::ControlKind::Frames;
+    let rest = Controls::of_numbers(are_frames, rest).ok_or_else(|| wrong("is torn".to_owned()))?;
+    let of_counts = VertexWeights::of_counts(weights_per_vertex, controls.clone(), weights.clone());
+    let sum = || wrong("has other weights than weights_per_vertex says".to_owned());
+    let current = tissue.current();
+    let binding =
+        Binding::new(rest, of_counts.ok_or_else(sum)?, current.surface.mesh().positions());
+    binding.map_err(|error| wrong(error.to_string()))
+}
 
 /// Slices of the search for self-crossings that a deformation runs before it returns, a quarter of a millisecond each.
 /// A server's writer runs them while it is idle; no thread is idle here.
@@ -174,8 +195,11 @@ impl Theatre for LocalTheatre {
         let warnings = loaded.report.unit_doubt().into_iter().collect();
         let (scene, now_ns) = (&self.scene.scene, self.scene.now_ns());
         let options = TissueOptions::default();
-        let added = scene.add_tissue_of_kind((name, kind), loaded, options, now_ns);
-        Ok(Added { id: added.map_err(of_scene)?.id().0, warnings })
+        let mut made = Tissue::new((name.to_owned(), kind), loaded, options, now_ns);
+        if let Some(binding) = &tissue.binding {
+            made.bind(bound(binding, &made)?);
+        }
+        Ok(Added { id: scene.put_tissue(made).map_err(of_scene)?.id().0, warnings })
     }
 
     fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<Added, Failure> {
@@ -237,13 +261,22 @@ impl Theatre for LocalTheatre {
         self.scene.check()?;
         let now = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?.current();
         let mesh = now.surface.mesh();
-        Ok(TissueSize { vertices: mesh.positions().len(), triangles: mesh.n_triangles() })
+        let controls = now.driven.as_ref().map(|driven| &driven.controls);
+        Ok(TissueSize {
+            vertices: mesh.positions().len(),
+            triangles: mesh.n_triangles(),
+            controls: controls.map_or(0, |controls| controls.len()),
+            are_frames: controls.is_some_and(|controls| controls.are_frames()),
+        })
     }
 
-    fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure> {
+    fn deform(&self, tissue: u32, moved: Moved) -> Result<u64, Failure> {
         self.scene.check()?;
         let tissue = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?;
-        let deformed = tissue.deform(deformation, self.scene.changed_ns());
+        let deformed = match moved {
+            Moved::Vertices(deformation) => tissue.deform(deformation, self.scene.changed_ns()),
+            Moved::Controls(controls) => tissue.drive(&controls, self.scene.changed_ns()),
+        };
         let deformed = deformed.map_err(|e| Failure::argument(format!("the deformation {e}")))?;
         self.scene.scene.join_borders(&tissue);
         tissue.catch_up();

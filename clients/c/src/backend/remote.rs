@@ -11,12 +11,13 @@ use palpate::{
     },
     geometry::Pose,
     proto::{
-        self, EditTopologyRequest, MeshReport, QueryDistancesRequest, RenderOptions, ReportOptions,
-        ToolPose, TrackMode, TrackResponse, TrackStart, query_distances_request::Target,
+        self, ControlKind, EditTopologyRequest, MeshReport, QueryDistancesRequest, RenderOptions,
+        ReportOptions, ToolPose, TrackMode, TrackResponse, TrackStart,
+        query_distances_request::Target,
     },
     scene::{
         Limits,
-        tissue::{deform::Deformation, edit::TopologyEdit},
+        tissue::{binding::ControlMove, deform::Deformation, edit::TopologyEdit},
     },
     servo::device_servo,
 };
@@ -24,7 +25,7 @@ use parking_lot::Mutex;
 use tokio::{runtime::Runtime, time::timeout};
 
 use super::{
-    Added, Opened, Running, Server, Theatre, TissueSize,
+    Added, Moved, Opened, Running, Server, Theatre, TissueSize,
     snapshot::{Snapshot, at},
 };
 use crate::{
@@ -197,7 +198,9 @@ impl Theatre for RemoteTheatre {
         let scene = self.connected.call(self.client().scene(&self.scene_id))?;
         let now = scene.tissues.iter().map(|tissue| {
             let (vertices, triangles) = (tissue.vertices as usize, tissue.triangles as usize);
-            (tissue.tissue_id, TissueSize { vertices, triangles })
+            let controls = tissue.controls as usize;
+            let are_frames = tissue.control_kind() == ControlKind::Frames;
+            (tissue.tissue_id, TissueSize { vertices, triangles, controls, are_frames })
         });
         let mut sizes = self.sizes.lock();
         *sizes = now.collect();
@@ -205,13 +208,13 @@ impl Theatre for RemoteTheatre {
         sizes.get(&tissue).copied().ok_or_else(|| Failure::new(PALPATE_NOT_FOUND, unknown()))
     }
 
-    fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure> {
+    fn deform(&self, tissue: u32, asked: Moved) -> Result<u64, Failure> {
         let mut kept = self.deformations.lock();
         let mut client = self.client();
         let stream = kept.take();
         let deformed = self.connected.call(async {
             if let Some(mut stream) = stream {
-                match moved(&mut stream, tissue, &deformation).await {
+                match moved(&mut stream, tissue, &asked).await {
                     // The server is gone, or another server owns the scene by now. Positions may be sent twice.
                     Err(ClientError::Gone { .. } | ClientError::Elsewhere { .. }) => {}
                     // A refusal has ended the stream.
@@ -219,7 +222,7 @@ impl Theatre for RemoteTheatre {
                 }
             }
             let mut stream = client.deformations(&self.scene_id).await?;
-            let revision = moved(&mut stream, tissue, &deformation).await?;
+            let revision = moved(&mut stream, tissue, &asked).await?;
             Ok((stream, revision))
         });
         let (stream, geometry_revision) = deformed?;
@@ -402,15 +405,14 @@ pub(crate) fn render_options(options: &palpate_session_options) -> RenderOptions
 }
 
 /// Returns the geometry revision.
-async fn moved(
-    stream: &mut DeformStream,
-    tissue: u32,
-    deformation: &Deformation,
-) -> Result<u64, ClientError> {
-    let answer = match deformation {
-        Deformation::Dense(all) => stream.move_all(tissue, flat(all)).await,
-        Deformation::Sparse { vertices, positions } => {
+async fn moved(stream: &mut DeformStream, tissue: u32, moved: &Moved) -> Result<u64, ClientError> {
+    let answer = match moved {
+        Moved::Vertices(Deformation::Dense(all)) => stream.move_all(tissue, flat(all)).await,
+        Moved::Vertices(Deformation::Sparse { vertices, positions }) => {
             stream.move_some(tissue, vertices.clone(), flat(positions)).await
+        }
+        Moved::Controls(ControlMove { controls, to }) => {
+            stream.drive(tissue, controls.clone().unwrap_or_default(), to.numbers()).await
         }
     };
     Ok(answer?.geometry_revision)

@@ -32,6 +32,10 @@ pub(crate) struct Load {
     pub(crate) geometry_revision: u64,
     pub(crate) vertices: Vec<u32>,
     pub(crate) forces_n: Vec<f32>,
+    /// Controls of a driven tissue, the force of each and, for frames, its torque.
+    pub(crate) controls: Vec<u32>,
+    pub(crate) control_forces_n: Vec<[f64; 3]>,
+    pub(crate) control_torques_nm: Vec<[f64; 3]>,
 }
 
 impl Snapshot {
@@ -55,6 +59,9 @@ impl Snapshot {
             geometry_revision: load.geometry_revision,
             vertices: load.vertices.clone(),
             forces_n: load.forces_n.iter().flat_map(|f| f.as_vec3().to_array()).collect(),
+            controls: load.controls.iter().map(|one| one.control).collect(),
+            control_forces_n: load.controls.iter().map(|one| one.force_n.to_array()).collect(),
+            control_torques_nm: load.controls.iter().map(|one| one.torque_nm.to_array()).collect(),
         });
         Snapshot {
             rendering: palpate_rendering {
@@ -101,12 +108,16 @@ impl Snapshot {
         let loads = rendering
             .tissue_loads
             .iter()
-            .filter(|load| load.force_xyz_n.len() == 3 * load.vertex_ids.len());
+            .filter(|load| load.force_xyz_n.len() == 3 * load.vertex_ids.len())
+            .filter(|load| load.control_force_xyz_n.len() == 3 * load.control_ids.len());
         let loads = loads.map(|load| Load {
             tissue: load.tissue_id,
             geometry_revision: load.geometry_revision,
             vertices: load.vertex_ids.clone(),
             forces_n: load.force_xyz_n.clone(),
+            controls: load.control_ids.clone(),
+            control_forces_n: load.control_force_xyz_n.as_chunks().0.to_vec(),
+            control_torques_nm: load.control_torque_xyz_nm.as_chunks().0.to_vec(),
         });
         let proxy = rendering.proxy.as_ref()?;
         let (p, q) = (proxy.position_m.unwrap_or_default(), proxy.orientation);

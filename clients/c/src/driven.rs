@@ -1,0 +1,135 @@
+//! Driven tissues: the points or frames of a solver that carry their vertices.
+
+use palpate::{
+    client::TissueBinding,
+    proto::{BindingChunk, ControlKind},
+    scene::{
+        Limits,
+        tissue::binding::{CONTROLS_PER_VERTEX_MAX, ControlMove, Controls},
+    },
+};
+
+use crate::{
+    backend::Moved,
+    border::{array, at_most, buffer, call, out, read},
+    code::{Failure, palpate_code},
+    growing,
+    plain::{PALPATE_FRAMES, PALPATE_POINTS, palpate_binding},
+    scene::palpate_scene,
+    session::{fill, newest, palpate_session},
+};
+
+/// Moves controls of a tissue that was added with a binding, and the vertices that they carry. `controls`: the ids of
+/// those that move, each once, or NULL for all. `state`: three numbers for each point, seven for each frame, as in
+/// `palpate_binding`. Returns once sessions can see it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_drive(
+    scene: *mut palpate_scene,
+    tissue_id: u32,
+    controls: *const u32,
+    state: *const f32,
+    n_controls: usize,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe {
+            let scene = read(scene, "scene")?;
+            let size = scene.theatre.size(tissue_id, &|_| true)?;
+            if size.controls == 0 {
+                let message = format!("tissue {tissue_id} has no controls, expected a binding");
+                return Err(Failure::argument(message));
+            }
+            at_most(n_controls, size.controls, "n_controls")?;
+            let ids = match controls.is_null() {
+                true => None,
+                false => Some(array(controls, n_controls, "controls")?.to_vec()),
+            };
+            let each = if size.are_frames { 7 } else { 3 };
+            let state = array(state, each * n_controls, "state")?;
+            let to = Controls::of_numbers(size.are_frames, state).expect("a multiple");
+            let moved = Moved::Controls(ControlMove { controls: ids, to });
+            scene.theatre.deform(tissue_id, moved).map(|_| ())
+        }
+    })
+}
+
+/// As `palpate_tissue_loads`, of the controls that carry a driven tissue: forces and moments sum to those of the
+/// contacts. `forces_n` and `torques_nm` have space for three numbers for each of `capacity` controls. Torques are about
+/// the origins of frames, 0 for points; `torques_nm` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_control_loads(
+    session: *mut palpate_session,
+    tissue_id: u32,
+    controls: *mut u32,
+    forces_n: *mut f64,
+    torques_nm: *mut f64,
+    capacity: usize,
+    n: *mut usize,
+    geometry_revision: *mut u64,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe {
+            let n = out(n, "n")?;
+            *n = 0;
+            let session = read(session, "session")?;
+            let ids = buffer(controls, capacity, "controls")?;
+            let forces = buffer(forces_n.cast::<[f64; 3]>(), capacity, "forces_n")?;
+            let n_torques = if torques_nm.is_null() { 0 } else { capacity };
+            let torques = buffer(torques_nm.cast::<[f64; 3]>(), n_torques, "torques_nm")?;
+            let newest = newest(session)?;
+            let Some(load) = newest.loads.iter().find(|load| load.tissue == tissue_id) else {
+                return Ok(());
+            };
+            *n = load.controls.len();
+            if !geometry_revision.is_null() {
+                *out(geometry_revision, "geometry_revision")? = load.geometry_revision;
+            }
+            torques.fill([0.0; 3]);
+            for (to, from) in torques.iter_mut().zip(&load.control_torques_nm) {
+                *to = *from;
+            }
+            fill(forces, &load.control_forces_n)?;
+            fill(ids, &load.controls)?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads the binding of a tissue; the scene checks its numbers.
+///
+/// # Safety
+/// NULL, or a binding as long as its size, whose arrays are as long as it says.
+pub(crate) unsafe fn binding(
+    sent: *const palpate_binding,
+    limits: &Limits,
+) -> Result<Option<TissueBinding>, Failure> {
+    if sent.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let sent = growing::read(sent, "binding")?;
+        let (kind, each) = match sent.kind {
+            PALPATE_POINTS => (ControlKind::Points, 3),
+            PALPATE_FRAMES => (ControlKind::Frames, 7),
+            other => {
+                let expected = "PALPATE_POINTS or PALPATE_FRAMES";
+                let message = format!("binding.kind is {other}, expected {expected}");
+                return Err(Failure::argument(message));
+            }
+        };
+        let most = limits.vertices_per_mesh as usize;
+        at_most(sent.n_controls, most, "binding.n_controls")?;
+        at_most(sent.n_vertices, most, "binding.n_vertices")?;
+        at_most(sent.n_weights, most * CONTROLS_PER_VERTEX_MAX, "binding.n_weights")?;
+        let counts = array(sent.weights_per_vertex, sent.n_vertices, "binding.weights_per_vertex")?;
+        let data = BindingChunk {
+            rest: array(sent.controls, each * sent.n_controls, "binding.controls")?.to_vec(),
+            weights_per_vertex: counts.to_vec(),
+            controls: array(sent.ids, sent.n_weights, "binding.ids")?.to_vec(),
+            weights: array(sent.weights, sent.n_weights, "binding.weights")?.to_vec(),
+        };
+        Ok(Some(TissueBinding { kind, data }))
+    }
+}

@@ -1,0 +1,206 @@
+//! Driven tissues through the C calls, in this process and on a server: a frame and points that carry a slab, moved and
+//! pressed.
+
+#[path = "support/held.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod held;
+#[path = "support/served.rs"]
+mod served;
+
+use std::ptr;
+
+use glam::DVec3;
+use palpate::oracle::shapes::sphere;
+use palpate_c::{code::*, driven::*, plain::*, scene::*, server::*, session::*, version::VERSION};
+use palpate_code::*;
+
+use held::{ball_at, ok, said, slab, text};
+use served::{Served, connect};
+
+const FRAME: [f32; 7] = [0.01, 0.0, -0.1, 0.0, 0.0, 0.0, 1.0];
+
+/// A slab bound to one frame, or each vertex to a point of its own.
+struct Bound {
+    xyz: Vec<f32>,
+    triangles: Vec<[u32; 3]>,
+    controls: Vec<f32>,
+    ids: Vec<u32>,
+    counts: Vec<u32>,
+    weights: Vec<f64>,
+    are_frames: bool,
+}
+
+impl Bound {
+    fn new(are_frames: bool) -> Bound {
+        let slab = slab();
+        let xyz: Vec<f32> = slab.positions.iter().flat_map(|p| p.to_array()).collect();
+        let n = slab.positions.len();
+        Bound {
+            controls: if are_frames { FRAME.to_vec() } else { xyz.clone() },
+            ids: (0..n as u32).map(|v| if are_frames { 0 } else { v }).collect(),
+            counts: vec![1; n],
+            weights: vec![1.0; n],
+            triangles: slab.triangles,
+            xyz,
+            are_frames,
+        }
+    }
+
+    fn n_controls(&self) -> usize {
+        self.controls.len() / if self.are_frames { 7 } else { 3 }
+    }
+
+    fn mesh(&self) -> palpate_mesh {
+        palpate_mesh {
+            positions: self.xyz.as_ptr(),
+            n_vertices: self.xyz.len() / 3,
+            triangles: self.triangles.as_ptr().cast(),
+            n_triangles: self.triangles.len(),
+            scale_to_m: 0.0,
+        }
+    }
+
+    fn binding(&self) -> palpate_binding {
+        palpate_binding {
+            kind: if self.are_frames { PALPATE_FRAMES } else { PALPATE_POINTS },
+            controls: self.controls.as_ptr(),
+            n_controls: self.n_controls(),
+            weights_per_vertex: self.counts.as_ptr(),
+            n_vertices: self.counts.len(),
+            ids: self.ids.as_ptr(),
+            weights: self.weights.as_ptr(),
+            n_weights: self.weights.len(),
+            ..Default::default()
+        }
+    }
+}
+
+#[track_caller]
+fn refused(code: palpate_code, words: &str) {
+    let is_so = said().contains(words);
+    assert_eq!((code, is_so), (PALPATE_INVALID_ARGUMENT, true), "{}", said());
+}
+
+fn exported(scene: *mut palpate_scene, tissue: u32, n: usize) -> Vec<f32> {
+    let mut xyz = vec![0.0_f32; 3 * n];
+    let (mut n_vertices, mut n_triangles) = (0, 0);
+    // SAFETY: all pointers point to live objects, or are NULL with a capacity of 0.
+    let code = unsafe {
+        let (ids, triangles, revision) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        let to = (xyz.as_mut_ptr(), &mut n_vertices);
+        let numbers = &mut n_triangles;
+        palpate_export_tissue(scene, tissue, to.0, n, to.1, ids, triangles, 0, numbers, revision)
+    };
+    assert_eq!((code, n_vertices), (PALPATE_TOO_SMALL, n), "only the vertices were asked for");
+    xyz
+}
+
+fn check(mut server: *mut palpate_server, are_frames: bool) {
+    let bound = Bound::new(are_frames);
+    let binding = bound.binding();
+    let options = palpate_tissue_options { binding: &binding, ..Default::default() };
+    let (mut scene, mut session, mut tissue, mut tool) = (ptr::null_mut(), ptr::null_mut(), 0, 0);
+    let ball = sphere(0.01, 6);
+    let ball_xyz: Vec<f32> = ball.positions.iter().flat_map(|p| p.to_array()).collect();
+    let name = text("ball");
+    let mesh = palpate_mesh {
+        positions: ball_xyz.as_ptr(),
+        n_vertices: ball.positions.len(),
+        triangles: ball.triangles.as_ptr().cast(),
+        n_triangles: ball.triangles.len(),
+        scale_to_m: 0.0,
+    };
+    let link = palpate_link { name: name.as_ptr(), mesh, ..Default::default() };
+    let n = bound.counts.len();
+    let id = text(if are_frames { "frames" } else { "points" });
+    // SAFETY: all pointers point to live objects.
+    unsafe {
+        ok(palpate_create_scene(server, id.as_ptr(), &mut scene));
+        let add = |binding: palpate_binding, tissue: &mut u32| {
+            let options = palpate_tissue_options { binding: &binding, ..Default::default() };
+            palpate_add_tissue(scene, text("bad").as_ptr(), &bound.mesh(), &options, tissue)
+        };
+        refused(add(palpate_binding { kind: 7, ..binding }, &mut tissue), "binding.kind is 7");
+        refused(add(palpate_binding { n_controls: 1 << 40, ..binding }, &mut tissue), "n_controls");
+        refused(add(palpate_binding { n_vertices: n - 1, ..binding }, &mut tissue), "weights");
+        let half = [0.5; 8];
+        let halves = palpate_binding { weights: half.as_ptr(), ..binding };
+        refused(add(halves, &mut tissue), "vertex 0 sum to 0.5");
+        ok(palpate_add_tissue(scene, name.as_ptr(), &bound.mesh(), &options, &mut tissue));
+        assert_eq!(exported(scene, tissue, n), bound.xyz);
+
+        // By 1 cm along x and back, all controls and one.
+        let mut moved = bound.controls.clone();
+        let each = moved.len() / bound.n_controls();
+        moved.iter_mut().step_by(each).for_each(|x| *x += 0.01);
+        ok(palpate_drive(scene, tissue, ptr::null(), moved.as_ptr(), bound.n_controls()));
+        let there = exported(scene, tissue, n);
+        for (got, from) in there.iter().zip(&bound.xyz).step_by(3) {
+            assert!((got - from - 0.01).abs() < 1e-8, "{got} from {from}");
+        }
+        let first = [0_u32];
+        ok(palpate_drive(scene, tissue, first.as_ptr(), bound.controls.as_ptr(), 1));
+        let back = exported(scene, tissue, n);
+        assert_eq!(back[..3], bound.xyz[..3]);
+        assert_eq!(back[3..] == there[3..], !are_frames);
+        let all = bound.n_controls();
+        ok(palpate_drive(scene, tissue, ptr::null(), bound.controls.as_ptr(), all));
+        let far = [all as u32];
+        let state = bound.controls.as_ptr();
+        refused(palpate_drive(scene, tissue, far.as_ptr(), state, 1), "expected less than");
+        refused(palpate_drive(scene, tissue, ptr::null(), state, all + 1), "n_controls is");
+        refused(palpate_deform(scene, tissue, bound.xyz.as_ptr(), n), "driven");
+
+        let mut session_options = palpate_session_options::default();
+        ok(palpate_add_tool(scene, name.as_ptr(), &link, 1, &mut tool));
+        ok(palpate_session_defaults(tool, &mut session_options));
+        session_options.lock_step = 1;
+        let mut wrench = palpate_wrench::default();
+        ok(palpate_open_session(scene, &session_options, &mut session));
+        for height in (0..200).map(|i| 0.001 - 0.004 * f64::from(i.min(100)) / 100.0) {
+            let pose = ball_at(height);
+            ok(palpate_step(session, &pose, ptr::null(), 0, 1e-3, &mut wrench));
+        }
+        let (mut controls, mut forces, mut torques) = ([0_u32; 9], [0.0; 27], [0.0; 27]);
+        let (mut n_loads, mut contacts, mut n_contacts) = (0, [palpate_contact::default(); 64], 0);
+        let (ids, f, t) = (controls.as_mut_ptr(), forces.as_mut_ptr(), torques.as_mut_ptr());
+        let revision = ptr::null_mut();
+        ok(palpate_control_loads(session, tissue, ids, f, t, 9, &mut n_loads, revision));
+        let to = contacts.as_mut_ptr();
+        ok(palpate_contacts(session, to, 64, &mut n_contacts));
+        let sum = |n: &[f64]| n.chunks(3).map(DVec3::from_slice).sum::<DVec3>();
+        let of = |v: palpate_vec3| DVec3::new(v.x, v.y, v.z);
+        let contacts = &contacts[..n_contacts];
+        let expected: DVec3 = contacts.iter().map(|c| of(c.force_n)).sum();
+        assert!(expected.length() > 0.5, "{expected}");
+        assert!((sum(&forces) + expected).length() < 1e-6, "{forces:?}");
+        assert_eq!(n_loads > 1, !are_frames);
+        let origin = DVec3::new(FRAME[0].into(), FRAME[1].into(), FRAME[2].into());
+        let moment: DVec3 =
+            contacts.iter().map(|c| (of(c.position_m) - origin).cross(of(c.force_n))).sum();
+        let turn = sum(&torques);
+        let expected = if are_frames { -moment } else { DVec3::ZERO };
+        assert!((turn - expected).length() < 1e-6, "{turn} for {expected}");
+        ok(palpate_close_session(&mut session));
+        ok(palpate_close_scene(&mut scene));
+        ok(palpate_close(&mut server));
+    }
+}
+
+#[test]
+fn in_this_process() {
+    for are_frames in [false, true] {
+        let mut server = ptr::null_mut();
+        // SAFETY: the pointer points to a live object.
+        ok(unsafe { palpate_open_local(VERSION, &mut server) });
+        check(server, are_frames);
+    }
+}
+
+#[test]
+fn on_a_server() {
+    for are_frames in [false, true] {
+        let Some(served) = Served::start(&[]) else { return };
+        check(connect(&served.address), are_frames);
+    }
+}
