@@ -105,7 +105,7 @@ fn measure(run: &mut Run, case: &str, loaded: &LoadedMesh, grid: &Grid, cell: Op
         };
         NodeMove { controls: cell.map(<[u32]>::to_vec), to }
     });
-    // What the nodes make of the vertices is sent as vertices too.
+    // The peer is sent the positions that the nodes give.
     let dense = tissue(loaded);
     let base = positions(&driven);
     dense.deform(Deformation::Dense(base.clone()), 0).expect("good");

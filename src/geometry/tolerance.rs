@@ -292,3 +292,16 @@ pub const CONE_SHARE_SLACK: f64 = 1e-9;
 
 /// Change in a sweep below which forces have converged, newtons: a hundredth of the force that counts as at rest.
 pub const FRICTION_CONVERGED_N: f64 = 1e-7;
+
+/// Maximum difference from one of the sum of a vertex's weights in a binding. Weights in `f32` are off by 1e-7; the
+/// vertex is off by this share of its distance from the origin.
+pub const WEIGHT_SUM_SLACK: f64 = 1e-6;
+
+/// Share of a triangle's height within which a vertex that a cut adds counts as on the triangle's edge, and share of an
+/// edge within which it counts as at an end. Two triangles that share the edge then give it the same weights, and the
+/// two lips of a cut stay together. A position in `f32` is off by 1e-7 of a coordinate, up to 1e-5 of a fine triangle.
+pub const ON_EDGE_SHARE: f64 = 1e-5;
+
+/// Minimum determinant of a blend of rotations that is inverted. Frames that turn against each other blend to a matrix
+/// that flattens space; below, rounding would be amplified a millionfold.
+pub const BLEND_DETERMINANT_MIN: f64 = 1e-6;

@@ -446,7 +446,7 @@ fn what_is_no_binding_or_no_move_is_refused_with_its_number() {
     let repeated = DeformError::RepeatedControl { at: 1, control: 1 };
     assert_eq!(drive(Some(vec![1, 1]), points(2)), repeated);
     let kind = drive(None, Controls::Frames(vec![turned; 2]));
-    assert_eq!(kind, DeformError::ControlKind { are_frames: false });
+    assert_eq!(kind, DeformError::ControlKind { got: "frames", expected: "points" });
     let far = Controls::Points(vec![Vec3::ZERO, Vec3::splat(2e4)]);
     assert_eq!(drive(None, far), DeformError::Control { at: 3 });
     let plain = tissue.deform(Deformation::Dense(before.clone()), 0);

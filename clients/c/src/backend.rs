@@ -76,7 +76,7 @@ pub(crate) struct TissueSize {
     pub(crate) are_frames: bool,
 }
 
-/// What moves in a tissue.
+/// Part of a tissue that moves.
 pub(crate) enum Moved {
     Vertices(Deformation),
     Controls(ControlMove),

@@ -96,7 +96,7 @@ pub struct palpate_tissue_options {
     pub binding: *const palpate_binding,
 }
 
-/// What carries the vertices of a tissue: each is at the weighted sum of its controls. See `BindingChunk` of the
+/// Controls that carry the vertices of a tissue: each vertex is at the weighted sum of its controls. See `BindingChunk` of the
 /// contract.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

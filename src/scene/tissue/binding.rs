@@ -10,15 +10,14 @@
 use glam::{DMat3, DVec3, Quat, Vec3};
 use serde::{Deserialize, Serialize};
 
-use super::{deform::outside_world, driven::AddedWeights};
-use crate::geometry::tolerance::QUATERNION_NORM_SLACK;
+use super::deform::outside_world;
+use crate::geometry::tolerance::{QUATERNION_NORM_SLACK, WEIGHT_SUM_SLACK};
 
 /// Maximum controls of an uploaded vertex: a cell with quadratic interpolation has 27 nodes.
 pub const CONTROLS_PER_VERTEX_MAX: usize = 32;
 /// Maximum controls of a vertex that a cut added: a blend of three vertices.
 pub const BLENDED_CONTROLS_MAX: usize = 3 * CONTROLS_PER_VERTEX_MAX;
-/// Maximum difference from one of the sum of a vertex's weights.
-pub const WEIGHT_SUM_SLACK: f64 = 1e-6;
+
 /// A control with an orientation, scene frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ControlFrame {
@@ -55,7 +54,7 @@ pub struct ControlMove {
     pub to: Controls,
 }
 
-/// What carries the vertices of a tissue.
+/// Weights of the vertices of a tissue, and their controls at rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Binding {
     rest: Controls,
@@ -72,6 +71,21 @@ pub struct Binding {
 struct CarriedVertices {
     starts: Vec<u32>,
     vertices: Vec<u32>,
+}
+
+/// Weights of vertices that a cut adds to a driven tissue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AddedWeights {
+    /// Their weights; of no vertex: weights are blended from those of the parents' corners.
+    pub weights: VertexWeights,
+    /// Their positions with frames at rest, once they are known.
+    pub(super) rest_positions: Vec<Vec3>,
+}
+
+impl From<VertexWeights> for AddedWeights {
+    fn from(weights: VertexWeights) -> AddedWeights {
+        AddedWeights { weights, rest_positions: Vec::new() }
+    }
 }
 
 /// Errors of a binding that cannot be used.
@@ -179,6 +193,11 @@ impl Controls {
                 frames.iter().flat_map(of).collect()
             }
         }
+    }
+
+    /// Returns "frames" or "points".
+    pub(super) fn kind(&self) -> &'static str {
+        if self.are_frames() { "frames" } else { "points" }
     }
 
     /// Returns true for frames.
@@ -443,7 +462,7 @@ impl CarriedVertices {
     }
 }
 
-/// What the present state of each control makes of a vertex.
+/// Effect of the present state of each control on a vertex.
 pub(super) enum Carriers<'a> {
     Points(&'a [Vec3]),
     Frames(Vec<RigidMotion>),

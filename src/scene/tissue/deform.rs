@@ -67,10 +67,12 @@ pub enum DeformError {
     #[error("are controls, expected positions: the tissue was added without a binding")]
     NotDriven,
     /// Points for frames, or frames for points.
-    #[error("are {}, the tissue is driven by {}", if *are_frames { "points" } else { "frames" }, if *are_frames { "frames" } else { "points" })]
+    #[error("are {got}, the tissue is driven by {expected}")]
     ControlKind {
-        /// The tissue is driven by frames.
-        are_frames: bool,
+        /// "points" or "frames".
+        got: &'static str,
+        /// Kind of the tissue's controls.
+        expected: &'static str,
     },
     /// The number of controls is not the tissue's, or not that of the ids.
     #[error("has {got} controls, expected {expected}")]

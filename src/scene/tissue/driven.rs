@@ -6,36 +6,18 @@ use glam::{DMat3, DVec3, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    binding::{BLENDED_CONTROLS_MAX, Binding, ControlMove, Controls, VertexWeights},
+    binding::{AddedWeights, BLENDED_CONTROLS_MAX, Binding, ControlMove, Controls},
     deform::{DeformError, Deformation, check_ids, outside_world},
 };
-
-/// Share of a triangle's height below which a new vertex counts as on its edge: two triangles that share the edge
-/// then give it the same weights, and the two lips of a cut stay together.
-const ON_EDGE: f64 = 1e-5;
+use crate::geometry::tolerance::{BLEND_DETERMINANT_MIN, ON_EDGE_SHARE};
 
 /// A binding and the present state of its controls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Driven {
-    /// What carries the vertices.
+    /// Weights of the vertices.
     pub binding: Arc<Binding>,
     /// State of all controls.
     pub controls: Controls,
-}
-
-/// Weights of vertices that a cut adds to a driven tissue.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct AddedWeights {
-    /// Their weights; of no vertex: weights are blended from those of the parents' corners.
-    pub weights: VertexWeights,
-    /// Their positions with frames at rest, once they are known.
-    pub(super) rest_positions: Vec<Vec3>,
-}
-
-impl From<VertexWeights> for AddedWeights {
-    fn from(weights: VertexWeights) -> AddedWeights {
-        AddedWeights { weights, rest_positions: Vec::new() }
-    }
 }
 
 /// A load on controls.
@@ -81,14 +63,15 @@ impl Driven {
         self.binding.positions(&self.controls)
     }
 
-    /// Returns the state after some controls have moved, and the vertices that they move. O(vertices).
+    /// Returns the state after some controls have moved, and the vertices that they move. O(controls + moved vertices).
     ///
     /// # Errors
     /// Returns an error if the move does not fit the controls or carries a vertex out of the world.
     pub(super) fn after(&self, moved: &ControlMove) -> Result<(Driven, Deformation), DeformError> {
         let n_controls = self.controls.len();
         if moved.to.are_frames() != self.controls.are_frames() {
-            return Err(DeformError::ControlKind { are_frames: self.controls.are_frames() });
+            let (got, expected) = (moved.to.kind(), self.controls.kind());
+            return Err(DeformError::ControlKind { got, expected });
         }
         let expected = match &moved.controls {
             Some(ids) => {
@@ -186,9 +169,8 @@ impl Driven {
             turn += motion.turn * weight;
             shift += motion.shift * weight;
         }
-        // A blend of opposite rotations: below, rounding would be amplified a millionfold.
-        let at =
-            (turn.determinant().abs() > 1e-6).then(|| turn.inverse() * (to - shift))?.as_vec3();
+        let has_inverse = turn.determinant().abs() > BLEND_DETERMINANT_MIN;
+        let at = has_inverse.then(|| turn.inverse() * (to - shift))?.as_vec3();
         outside_world(&[at]).is_none().then_some(at)
     }
 
@@ -211,7 +193,7 @@ impl Driven {
         let of = self.binding.weights().of(vertex as usize);
         let sum: f64 = of.clone().map(|(_, w)| w).sum();
         for (control, weight) in of {
-            // Of weights that sum to one only nearly, the force would be borne only nearly.
+            // The weights may sum to one only nearly; the force is borne whole.
             let force_n = force_n * (weight / sum);
             let torque_nm = match (self.binding.rest(), &self.controls) {
                 (Controls::Frames(rest), Controls::Frames(now)) => {
@@ -241,7 +223,7 @@ fn shares(corners: [u32; 3], at: [DVec3; 3], point: DVec3) -> Vec<(u32, f64)> {
         if area > 0.0 { b.cross(c).dot(normal) / area } else { 0.0 }
     };
     let all = [0, 1, 2].map(share);
-    if all.iter().all(|s| s.abs() > ON_EDGE) {
+    if all.iter().all(|s| s.abs() > ON_EDGE_SHARE) {
         // Divided by their sum: rounding must not move a vertex towards the origin.
         let sum: f64 = all.iter().sum();
         return corners.into_iter().zip(all.map(|s| s / sum)).collect();
@@ -260,10 +242,10 @@ fn shares(corners: [u32; 3], at: [DVec3; 3], point: DVec3) -> Vec<(u32, f64)> {
     let along = at[to] - at[from];
     let length = along.length_squared();
     let t = if length > 0.0 { (point - at[from]).dot(along) / length } else { 0.0 };
-    if t.abs() <= ON_EDGE {
+    if t.abs() <= ON_EDGE_SHARE {
         return vec![(corners[from], 1.0)];
     }
-    if (t - 1.0).abs() <= ON_EDGE {
+    if (t - 1.0).abs() <= ON_EDGE_SHARE {
         return vec![(corners[to], 1.0)];
     }
     vec![(corners[from], 1.0 - t), (corners[to], t)]

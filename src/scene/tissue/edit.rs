@@ -6,9 +6,9 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    binding::{BLENDED_CONTROLS_MAX, BindingError},
+    binding::{AddedWeights, BLENDED_CONTROLS_MAX, BindingError},
     deform::outside_world,
-    driven::{AddedWeights, Driven},
+    driven::Driven,
 };
 use crate::geometry::{SignRule, TriangleId, TriangleMesh, tolerance::COORDINATE_MAX_M};
 use crate::scene::Limits;
@@ -26,8 +26,8 @@ pub struct TopologyEdit {
     pub added: Vec<[u32; 3]>,
     /// For each added triangle the removed one that it replaces in part, or empty.
     pub parents: Vec<TriangleId>,
-    /// Weights of the new vertices of a driven tissue, which go where their controls carry them. Of no vertex: each is
-    /// carried like the point of the parent at which it is.
+    /// Weights of the new vertices of a driven tissue, which go where their controls carry them. If there are none,
+    /// each vertex is carried like the point of the parent at which it is.
     pub weights: AddedWeights,
 }
 

@@ -24,9 +24,9 @@ const CONTROLS: &str = "controls.state";
 /// Motion of a tissue that a request asks for.
 #[derive(Debug)]
 pub enum TissueMove {
-    /// Of vertices.
+    /// Vertices move.
     Vertices(Deformation),
-    /// Of the controls that carry them.
+    /// The controls that carry them move.
     Controls(ControlMove),
 }
 

@@ -150,7 +150,7 @@ fn binding(sent: &proto::BindingHeader, limits: &Limits) -> Result<BindingDeclar
         Ok(proto::ControlKind::Points | proto::ControlKind::Unspecified) => false,
         Err(_) => return Err(Problem::Enumerator { got: sent.kind }.of("binding.kind")),
     };
-    // As many as vertices: a vertex may be a control of its own.
+    // A vertex may be a control of its own, so there may be as many controls as vertices.
     let (controls, weights) = (sent.controls as usize, sent.weights as usize);
     let max = limits.vertices_per_mesh as usize;
     within_limit(controls, max, "vertices_per_mesh", "binding.controls")?;
