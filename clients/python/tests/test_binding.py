@@ -165,3 +165,68 @@ def test_arrays_that_do_not_fit_are_named(scene: palpate.Scene) -> None:
         warnings.simplefilter("error")
         assert not scene.tissues()
     assert cells.shape == (8, 8)
+
+
+def test_a_tube_follows_its_line_and_loads_it(scene: palpate.Scene) -> None:
+    along = np.linspace(0, 1, 41)
+    straight = np.stack([0.1 * along - 0.05, 0 * along, 0 * along], axis=1)
+    tube = palpate.Tube(straight, 0.002)
+    tissue = scene.add_tissue("catheter", tube.mesh, binding=tube.binding)
+    report = tissue.report
+    assert report.closed and report.bodies == 1 and report.reversed_triangles == 0
+    assert tissue.binding_error_m < 1e-9
+    # A cylinder of twelve sides with two half balls: between those in and around the circle.
+    ideal = np.pi * 0.002**2 * 0.1 + 4 / 3 * np.pi * 0.002**3
+    assert 0.93 * ideal < report.volume_m3 < ideal
+    # A quarter of a circle of the same length: each vertex of a ring stays at the radius from its point.
+    angle = np.pi / 2 * along
+    bent = 0.2 / np.pi * np.stack([np.sin(angle), 0 * angle, 1 - np.cos(angle)], axis=1)
+    for points in (bent, bent[:, [2, 0, 1]], straight):
+        tissue.deform(controls=tube.frames(points))
+        at = tissue.export().positions_m
+        ids = np.asarray(tube.binding.ids)[:, 0]
+        away = at - points[ids]
+        assert np.allclose(np.linalg.norm(away, axis=1), 0.002, atol=1e-8)
+        nearest = np.linalg.norm(at[:, None] - points[None], axis=2).min(axis=1)
+        assert nearest.max() < 0.002 + 1e-6
+    probe = scene.add_tool("probe", octahedron(0.005))
+    with scene.track([probe], render=[palpate.Render(probe, tissue_loads=True)]) as loop:
+        for z in np.linspace(0.01, 0.005, 200):
+            rendering = loop.tick([0.0013, 0.0, z]).renderings[0]
+        for _ in range(20):
+            rendering = loop.tick([0.0013, 0.0, 0.005]).renderings[0]
+    [load] = rendering.tissue_loads
+    forces = tube.loads_n(load)
+    contacts = np.float64(rendering.contact_force_xyz_n).sum(axis=0)
+    assert contacts[2] > 0.3 and np.allclose(forces.sum(axis=0), -contacts, atol=1e-6)
+    # Only points about the probe bear it.
+    assert np.abs(straight[np.abs(forces).sum(axis=1) > 0, 0]).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("points", "radius_m", "sides", "words"),
+    [
+        ([[0, 0, 0]], 0.001, 8, "1 points"),
+        ([[0, 0, 0], [1, 0, 0]], 0.0, 8, "radius_m is 0.0"),
+        ([[0, 0, 0], [1, 0, 0]], 0.1, 2, "sides is 2"),
+        ([[0, 0, 0], [1, 0, 0], [1, 0, 0]], 0.1, 8, r"points_m\[1\] and points_m\[2\]"),
+    ],
+)
+def test_what_is_no_line_is_named(points: list[list[int]], radius_m: float, sides: int, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        palpate.Tube(points, radius_m, sides)
+
+
+def test_frames_of_a_tube_are_rotations_however_the_line_turns() -> None:
+    random = np.random.default_rng(9)
+    line = np.cumsum(random.normal(0, 0.01, (60, 3)), axis=0)
+    back = np.array([[0, 0, 0], [0.01, 0, 0], [0, 0, 0], [0, 0.01, 0], [0, 0.01, -0.01]])
+    for points in (line, back, back[::-1]):
+        tube = palpate.Tube(line[: len(points)], 0.001)
+        quaternions = tube.frames(points)[:, 3:]
+        assert np.allclose(np.linalg.norm(quaternions, axis=1), 1.0)
+        x, y, z, w = quaternions.T
+        tangents = np.stack([2 * (x * z + y * w), 2 * (y * z - x * w), 1 - 2 * (x * x + y * y)], axis=1)
+        steps = np.diff(points, axis=0)
+        assert np.allclose(tangents[0], steps[0] / np.linalg.norm(steps[0]), atol=1e-9)
+        assert np.allclose(tangents[-1], steps[-1] / np.linalg.norm(steps[-1]), atol=1e-9)

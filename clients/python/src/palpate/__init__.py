@@ -38,6 +38,7 @@ from .surface import Surface
 from .tissue import Motion, Tissue
 from .tool import Tool
 from .tool_pose import ToolPose
+from .tube import Tube
 
 __version__ = version("palpate")
 
@@ -81,6 +82,7 @@ __all__ = [
     "TissueKind",
     "Tool",
     "ToolPose",
+    "Tube",
     "Unauthenticated",
     "Unavailable",
     "UnsweptReason",

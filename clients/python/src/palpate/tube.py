@@ -1,0 +1,164 @@
+"""Tubes about lines: sutures, catheters, rods of a solver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .binding import Binding
+from .packed import doubles
+
+Array = npt.NDArray[np.float64]
+# Rings between an end of the tube and its tip.
+_CAP_RINGS = 3
+
+
+class Tube:
+    """A closed tube of round ends about a line of points, which carry it.
+
+    At each point is a frame that turns with the line, without twist along it, and carries the
+    vertices of its ring.
+
+        suture = palpate.Tube(points, 0.0003)
+        tissue = scene.add_tissue("suture", suture.mesh, binding=suture.binding)
+        ...
+        tissue.deform(controls=suture.frames(points))
+
+    Attributes:
+        mesh: positions `(v, 3)` and triangles `(m, 3)`, for `Scene.add_tissue`.
+        binding: one frame for each point.
+    """
+
+    def __init__(self, points_m: npt.ArrayLike, radius_m: float, sides: int = 12) -> None:
+        """
+        Args:
+            points_m: `(n, 3)`, at least two, at rest, scene frame; no two neighbours in one place.
+            radius_m: of the circle on which the vertices of a ring are.
+            sides: vertices of a ring, at least 3.
+
+        Raises:
+            ValueError: an argument is none of these.
+        """
+        points = np.array(doubles(points_m, "points_m"))
+        if len(points) < 2 or not radius_m > 0 or sides < 3:
+            wrong = f"points_m has {len(points)} points, radius_m is {radius_m}, sides is {sides}"
+            raise ValueError(f"{wrong}; expected at least 2, above 0, at least 3")
+        self._first = _any_turn(_tangents(points)[0])
+        frames = self.frames(points)
+        turns = np.array([_matrix(q) for q in frames[:, 3:]])
+        around = 2 * np.pi * np.arange(sides) / sides
+        circle = np.stack([np.cos(around), np.sin(around), np.zeros(sides)], axis=1)
+        last = len(points) - 1
+        # Rings from tip to tip: the point, the radius and the place along the line of each.
+        up = np.pi / 2 * np.arange(1, _CAP_RINGS + 1) / (_CAP_RINGS + 1)
+        caps = [(np.cos(a), np.sin(a)) for a in up]
+        rings = [(0, across, -along) for across, along in reversed(caps)]
+        rings += [(at, 1.0, 0.0) for at in range(last + 1)]
+        rings += [(last, across, along) for across, along in caps]
+        local = np.concatenate(
+            [[[0.0, 0.0, -1.0]], *(circle * across + [0, 0, along] for _, across, along in rings), [[0.0, 0.0, 1.0]]]
+        )
+        of = np.concatenate([[0], np.repeat([at for at, _, _ in rings], sides), [last]])
+        positions = points[of] + radius_m * np.einsum("nij,nj->ni", turns[of], local)
+        self.mesh: tuple[Array, npt.NDArray[np.int64]] = (positions, _sides(len(rings), sides))
+        self.binding = Binding(frames, of[:, None], np.ones((len(of), 1)))
+
+    def frames(self, points_m: npt.ArrayLike) -> Array:
+        """Returns the frames `(n, 7)` of the points now: controls for `Tissue.deform`."""
+        points = np.array(doubles(points_m, "points_m"))
+        tangents = _tangents(points)
+        turns = [_least_turn(self._first[:, 2], tangents[0]) @ self._first]
+        for tangent in tangents[1:]:
+            turns.append(_least_turn(turns[-1][:, 2], tangent) @ turns[-1])
+        return np.hstack([points, [_quaternion(turn) for turn in turns]])
+
+    def loads_n(self, load: Any) -> Array:
+        """Returns the forces `(n, 3)` of a `TissueLoad` on the points. The moments about the points, of a
+        hand that pushes beside the line, are in its `control_torque_xyz_nm`.
+        """
+        forces = np.zeros((len(np.asarray(self.binding.controls)), 3))
+        forces[load.control_ids] = load.control_force_xyz_n
+        return forces
+
+
+def _tangents(points: Array) -> Array:
+    steps = np.diff(points, axis=0)
+    lengths = np.linalg.norm(steps, axis=1, keepdims=True)
+    if not (lengths > 0).all():
+        at = int(np.argmin(lengths))
+        raise ValueError(f"points_m[{at}] and points_m[{at + 1}] are in one place")
+    steps /= lengths
+    tangents = np.vstack([steps[:1], steps[:-1] + steps[1:], steps[-1:]])
+    norms = np.linalg.norm(tangents, axis=1, keepdims=True)
+    # Where the line turns back on itself, no direction is between the two.
+    is_back = norms[:, 0] < 1e-9
+    tangents[is_back], norms[is_back] = np.vstack([steps, steps[-1:]])[is_back], 1.0
+    unit: Array = tangents / norms
+    return unit
+
+
+def _any_turn(axis: Array) -> Array:
+    """A rotation whose third column is the axis."""
+    other = np.eye(3)[np.abs(axis).argmin()]
+    first = np.cross(other, axis)
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(axis, first), axis], axis=1)
+
+
+def _least_turn(from_: Array, to: Array) -> Array:
+    """The least rotation that takes one unit vector to another."""
+    cosine = float(from_ @ to)
+    if cosine < -1 + 1e-12:
+        around = _any_turn(from_)[:, 0]
+        half: Array = 2 * np.outer(around, around) - np.eye(3)
+        return half
+    v = np.cross(from_, to)
+    skew = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+    turn: Array = np.eye(3) + skew + skew @ skew / (1 + cosine)
+    return turn
+
+
+def _quaternion(turn: Array) -> Array:
+    # The largest of the four squares divides the others.
+    w = np.array([1 + np.trace(turn), *(1 + 2 * np.diag(turn) - np.trace(turn))])
+    x = [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]
+    s = turn + turn.T
+    rows = np.array(
+        [
+            [*x, w[0]],
+            [w[1], s[0, 1], s[0, 2], x[0]],
+            [s[0, 1], w[2], s[1, 2], x[1]],
+            [s[0, 2], s[1, 2], w[3], x[2]],
+        ]
+    )
+    best = rows[w.argmax()]
+    unit: Array = best / np.linalg.norm(best)
+    return unit
+
+
+def _matrix(q: Array) -> Array:
+    x, y, z, w = q
+    turn: Array = np.eye(3) + 2 * np.array(
+        [
+            [-y * y - z * z, x * y - z * w, x * z + y * w],
+            [x * y + z * w, -x * x - z * z, y * z - x * w],
+            [x * z - y * w, y * z + x * w, -x * x - y * y],
+        ]
+    )
+    return turn
+
+
+def _sides(n_rings: int, sides: int) -> npt.NDArray[np.int64]:
+    """Triangles of a tip, rings and another tip, counter-clockwise from outside."""
+    here = np.arange(sides)
+    on = (here + 1) % sides
+    ring = 1 + sides * np.arange(n_rings - 1)[:, None]
+    low = np.stack([ring + here, ring + on, ring + sides + here], axis=-1).reshape(-1, 3)
+    high = np.stack([ring + on, ring + sides + on, ring + sides + here], axis=-1).reshape(-1, 3)
+    first, last = 1, 1 + sides * (n_rings - 1)
+    tip = np.stack([np.zeros(sides, int), first + on, first + here], axis=1)
+    end = np.stack([np.full(sides, last + sides), last + here, last + on], axis=1)
+    triangles: npt.NDArray[np.int64] = np.concatenate([tip, low, high, end])
+    return triangles
