@@ -9,13 +9,11 @@ use crate::scene::{
     tissue::driven::{ControlLoad, Driven},
 };
 
-/// Room for the controls of all vertices of the contacts of a programme: those of trilinear cells.
-const CONTROLS_MAX: usize = 8 * 3 * ROWS_MAX;
-
 /// The loads of one tick, with buffers for the next.
 #[derive(Debug)]
 pub(super) struct LoadRoom {
     spread: Vec<(TissueId, u32, DVec3)>,
+    /// Grows when a driven tissue is first met: most loops meet none.
     on_controls: Vec<ControlLoad>,
     spare: Vec<TissueLoad>,
 }
@@ -25,7 +23,7 @@ impl LoadRoom {
     pub(super) fn new() -> LoadRoom {
         LoadRoom {
             spread: Vec::with_capacity(3 * ROWS_MAX),
-            on_controls: Vec::with_capacity(CONTROLS_MAX),
+            on_controls: Vec::new(),
             spare: Vec::new(),
         }
     }
@@ -64,7 +62,7 @@ impl LoadRoom {
                     geometry_revision: 0,
                     vertices: Vec::with_capacity(3 * ROWS_MAX),
                     forces_n: Vec::with_capacity(3 * ROWS_MAX),
-                    controls: Vec::with_capacity(CONTROLS_MAX),
+                    controls: Vec::new(),
                     are_frames: false,
                 });
                 let revision = tissues.iter().find(|(other, _)| *other == id);

@@ -82,9 +82,9 @@ pub struct AddedWeights {
     pub(super) rest_positions: Vec<Vec3>,
 }
 
-impl From<VertexWeights> for AddedWeights {
-    fn from(weights: VertexWeights) -> AddedWeights {
-        AddedWeights { weights, rest_positions: Vec::new() }
+impl From<VertexWeights> for Box<AddedWeights> {
+    fn from(weights: VertexWeights) -> Box<AddedWeights> {
+        Box::new(AddedWeights { weights, rest_positions: Vec::new() })
     }
 }
 
@@ -210,9 +210,9 @@ impl Controls {
         match self {
             Controls::Points(points) => outside_world(points).map(|(at, _)| at / 3),
             Controls::Frames(frames) => frames.iter().position(|f| {
-                let norm = f.rotation.as_dquat().length();
-                outside_world(&[f.position]).is_some()
-                    || !((norm - 1.0).abs() <= QUATERNION_NORM_SLACK)
+                let off = (f.rotation.as_dquat().length() - 1.0).abs();
+                let is_rotation = off <= QUATERNION_NORM_SLACK;
+                outside_world(&[f.position]).is_some() || !is_rotation
             }),
         }
     }
@@ -306,7 +306,8 @@ impl VertexWeights {
                 return Err(BindingError::UnknownControl { vertex, control, n_controls });
             }
             let sum: f64 = of.map(|(_, w)| w).sum();
-            if !((sum - 1.0).abs() <= WEIGHT_SUM_SLACK) {
+            let is_one = (sum - 1.0).abs() <= WEIGHT_SUM_SLACK;
+            if !is_one {
                 return Err(BindingError::Sum { vertex, got: sum });
             }
         }

@@ -28,7 +28,7 @@ pub struct TopologyEdit {
     pub parents: Vec<TriangleId>,
     /// Weights of the new vertices of a driven tissue, which go where their controls carry them. If there are none,
     /// each vertex is carried like the point of the parent at which it is.
-    pub weights: AddedWeights,
+    pub weights: Box<AddedWeights>,
 }
 
 /// Result of a cut.
