@@ -214,8 +214,8 @@ typedef struct palpate_mesh {
   double scale_to_m;
 } palpate_mesh;
 
-// What carries the vertices of a tissue: each is at the weighted sum of its controls. See `BindingChunk` of the
-// contract.
+// Controls that carry the vertices of a tissue: each vertex is at the weighted sum of its controls. See `BindingChunk`
+// of the contract.
 typedef struct palpate_binding {
   // `sizeof` of this struct.
   uint32_t size;

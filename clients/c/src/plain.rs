@@ -96,8 +96,8 @@ pub struct palpate_tissue_options {
     pub binding: *const palpate_binding,
 }
 
-/// Controls that carry the vertices of a tissue: each vertex is at the weighted sum of its controls. See `BindingChunk` of the
-/// contract.
+/// Controls that carry the vertices of a tissue: each vertex is at the weighted sum of its controls. See `BindingChunk`
+/// of the contract.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct palpate_binding {

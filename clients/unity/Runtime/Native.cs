@@ -471,8 +471,8 @@ namespace Palpate
     }
 
     /// <summary>
-    ///  What carries the vertices of a tissue: each is at the weighted sum of its controls. See `BindingChunk` of the
-    ///  contract.
+    ///  Controls that carry the vertices of a tissue: each vertex is at the weighted sum of its controls. See `BindingChunk`
+    ///  of the contract.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_binding
