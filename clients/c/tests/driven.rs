@@ -200,7 +200,8 @@ fn in_this_process() {
 #[test]
 fn on_a_server() {
     for are_frames in [false, true] {
-        let Some(served) = Served::start(&[]) else { return };
+        let settings = [("PALPATE_STORE_SCENES", "false"), ("PALPATE_TICKS_TIME_MAX", "60s")];
+        let Some(served) = Served::start(&settings) else { return };
         check(connect(&served.address), are_frames);
     }
 }
