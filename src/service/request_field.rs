@@ -94,11 +94,11 @@ pub enum Problem {
         end: usize,
     },
     /// The length of a flat array is not a multiple of the numbers of an entry.
-    #[error("has {got} numbers, expected {each} for each entry")]
+    #[error("has {got} numbers, expected {} for each entry", if *each == 7 { "seven" } else { "three" })]
     Entries {
         /// Numbers sent.
         got: usize,
-        /// Numbers of an entry.
+        /// Numbers of an entry: three, or seven of a frame.
         each: usize,
     },
     /// Weights that are not as many as the counts of weights say, or as the controls.
