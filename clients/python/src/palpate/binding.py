@@ -25,7 +25,7 @@ _VERTICES_AT_A_TIME = 256
 
 @dataclass(frozen=True)
 class Binding:
-    """What carries the vertices of a tissue: each is at the weighted sum of its controls.
+    """Controls of the vertices of a tissue: each vertex is at the weighted sum of its controls.
 
     Attributes:
         controls: at rest, metres, scene frame: `(n, 3)` points, or `(n, 7)` frames, each a position
@@ -117,8 +117,8 @@ class BindingUpload:
 def bind(surface: MeshLike, nodes: npt.ArrayLike, cells: npt.ArrayLike) -> Binding:
     """Binds each vertex of a surface to the cell of a volume mesh in which it lies.
 
-    A vertex in no cell is bound to the cell that it is least outside of, beyond which that cell's
-    coordinates are extended; `Binding.outside` names these vertices.
+    A vertex in no cell is bound to the cell whose faces it exceeds least, with extrapolated weights;
+    `Binding.outside` names these vertices.
 
     Args:
         surface: positions and triangles in metres, scene frame, or an object that has them.
@@ -173,7 +173,7 @@ class _Tetrahedra:
         return np.concatenate([1.0 - of_three.sum(axis=1, keepdims=True), of_three], axis=1)
 
     def around(self, places: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """A cell around each place; -1: none."""
+        """A cell that contains each place; -1: none does."""
         found = np.full(len(places), -1)
         # A grid whose cells are as large as most boxes: each box lies in a few of them.
         width = np.median(self._high - self._low, axis=0).max()
@@ -207,7 +207,7 @@ class _Tetrahedra:
         return found
 
     def least_outside(self, places: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """The cell behind whose faces each place is least far."""
+        """The cell whose faces each place exceeds least."""
         found = np.empty(len(places), int)
         for at in range(0, len(places), _VERTICES_AT_A_TIME):
             part = places[at : at + _VERTICES_AT_A_TIME]

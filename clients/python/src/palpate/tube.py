@@ -32,7 +32,8 @@ class Tube:
     """
 
     def __init__(self, points_m: npt.ArrayLike, radius_m: float, sides: int = 12) -> None:
-        """
+        """Computes the mesh and the binding.
+
         Args:
             points_m: `(n, 3)`, at least two, at rest, scene frame; no two neighbours in one place.
             radius_m: of the circle on which the vertices of a ring are.
