@@ -11,12 +11,12 @@ use palpate::{
 
 use crate::{
     backend::Moved,
-    border::{array, at_most, buffer, call, out, read},
+    border::{array, at_most, buffer, call, read},
     code::{Failure, palpate_code},
     growing,
     plain::{PALPATE_FRAMES, PALPATE_POINTS, palpate_binding},
     scene::palpate_scene,
-    session::{fill, newest, palpate_session},
+    session::{copy_loads, fill, palpate_session},
 };
 
 /// Moves controls of a tissue that was added with a binding, and the vertices that they carry. `controls`: the ids of
@@ -44,8 +44,8 @@ pub unsafe extern "C" fn palpate_drive(
                 true => None,
                 false => Some(array(controls, n_controls, "controls")?.to_vec()),
             };
-            let each = if size.are_frames { 7 } else { 3 };
-            let state = array(state, each * n_controls, "state")?;
+            let n_numbers = Controls::numbers_each(size.are_frames) * n_controls;
+            let state = array(state, n_numbers, "state")?;
             let to = Controls::of_numbers(size.are_frames, state).expect("a multiple");
             let moved = Moved::Controls(ControlMove { controls: ids, to });
             scene.theatre.deform(tissue_id, moved).map(|_| ())
@@ -70,29 +70,27 @@ pub unsafe extern "C" fn palpate_control_loads(
     call(|| {
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
-            let n = out(n, "n")?;
-            *n = 0;
-            let session = read(session, "session")?;
             let ids = buffer(controls, capacity, "controls")?;
             let forces = buffer(forces_n.cast::<[f64; 3]>(), capacity, "forces_n")?;
             let n_torques = if torques_nm.is_null() { 0 } else { capacity };
             let torques = buffer(torques_nm.cast::<[f64; 3]>(), n_torques, "torques_nm")?;
-            let newest = newest(session)?;
-            let Some(load) = newest.loads.iter().find(|load| load.tissue == tissue_id) else {
-                return Ok(());
-            };
-            *n = load.controls.len();
-            if !geometry_revision.is_null() {
-                *out(geometry_revision, "geometry_revision")? = load.geometry_revision;
-            }
-            torques.fill([0.0; 3]);
-            for (to, from) in torques.iter_mut().zip(&load.control_torques_nm) {
-                *to = *from;
-            }
-            fill(forces, &load.control_forces_n)?;
-            fill(ids, &load.controls)?;
+            let counts = (n, geometry_revision);
+            copy_loads(
+                tissue_id,
+                session,
+                counts,
+                |load| load.controls.len(),
+                |load| {
+                    // A server sends no torques of points.
+                    torques.fill([0.0; 3]);
+                    for (to, from) in torques.iter_mut().zip(&load.control_torques_nm) {
+                        *to = *from;
+                    }
+                    fill(forces, &load.control_forces_n)?;
+                    fill(ids, &load.controls)
+                },
+            )
         }
-        Ok(())
     })
 }
 
@@ -110,9 +108,9 @@ pub(crate) unsafe fn binding(
     // SAFETY: guaranteed by the caller.
     unsafe {
         let sent = growing::read(sent, "binding")?;
-        let (kind, each) = match sent.kind {
-            PALPATE_POINTS => (ControlKind::Points, 3),
-            PALPATE_FRAMES => (ControlKind::Frames, 7),
+        let kind = match sent.kind {
+            PALPATE_POINTS => ControlKind::Points,
+            PALPATE_FRAMES => ControlKind::Frames,
             other => {
                 let expected = "PALPATE_POINTS or PALPATE_FRAMES";
                 let message = format!("binding.kind is {other}, expected {expected}");
@@ -124,8 +122,9 @@ pub(crate) unsafe fn binding(
         at_most(sent.n_vertices, most, "binding.n_vertices")?;
         at_most(sent.n_weights, most * CONTROLS_PER_VERTEX_MAX, "binding.n_weights")?;
         let counts = array(sent.weights_per_vertex, sent.n_vertices, "binding.weights_per_vertex")?;
+        let n_rest = Controls::numbers_each(kind == ControlKind::Frames) * sent.n_controls;
         let data = BindingChunk {
-            rest: array(sent.controls, each * sent.n_controls, "binding.controls")?.to_vec(),
+            rest: array(sent.controls, n_rest, "binding.controls")?.to_vec(),
             weights_per_vertex: counts.to_vec(),
             controls: array(sent.ids, sent.n_weights, "binding.ids")?.to_vec(),
             weights: array(sent.weights, sent.n_weights, "binding.weights")?.to_vec(),

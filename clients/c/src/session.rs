@@ -10,7 +10,10 @@ use palpate::{
 use parking_lot::Mutex;
 
 use crate::{
-    backend::{Opened, Running, snapshot::Snapshot},
+    backend::{
+        Opened, Running,
+        snapshot::{Load, Snapshot},
+    },
     border::{array, buffer, call, out, read},
     code::{Failure, palpate_code, remember},
     growing,
@@ -256,23 +259,20 @@ pub unsafe extern "C" fn palpate_tissue_loads(
     call(|| {
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
-            let n = out(n, "n")?;
-            *n = 0;
-            let session = read(session, "session")?;
             let ids = buffer(vertices, capacity, "vertices")?;
             let forces = buffer(forces_n.cast::<[f32; 3]>(), capacity, "forces_n")?;
-            let newest = newest(session)?;
-            let Some(load) = newest.loads.iter().find(|load| load.tissue == tissue_id) else {
-                return Ok(());
-            };
-            *n = load.vertices.len();
-            if !geometry_revision.is_null() {
-                *out(geometry_revision, "geometry_revision")? = load.geometry_revision;
-            }
-            fill(forces, load.forces_n.as_chunks().0)?;
-            fill(ids, &load.vertices)?;
+            let counts = (n, geometry_revision);
+            copy_loads(
+                tissue_id,
+                session,
+                counts,
+                |load| load.vertices.len(),
+                |load| {
+                    fill(forces, load.forces_n.as_chunks().0)?;
+                    fill(ids, &load.vertices)
+                },
+            )
         }
-        Ok(())
     })
 }
 
@@ -324,7 +324,35 @@ unsafe fn copy_newest<T: Copy>(
     }
 }
 
-pub(crate) fn newest(session: &palpate_session) -> Result<Arc<Snapshot>, Failure> {
+/// Copies the newest answer's load on a tissue, if it bears one: its number, its revision unless that is NULL, and then
+/// the rest by `copy`.
+///
+/// # Safety
+/// As for the calls of C that take these pointers.
+pub(crate) unsafe fn copy_loads(
+    tissue_id: u32,
+    session: *mut palpate_session,
+    (n, geometry_revision): (*mut usize, *mut u64),
+    number: fn(&Load) -> usize,
+    copy: impl FnOnce(&Load) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let n = out(n, "n")?;
+        *n = 0;
+        let newest = newest(read(session, "session")?)?;
+        let Some(load) = newest.loads.iter().find(|load| load.tissue == tissue_id) else {
+            return Ok(());
+        };
+        *n = number(load);
+        if !geometry_revision.is_null() {
+            *out(geometry_revision, "geometry_revision")? = load.geometry_revision;
+        }
+        copy(load)
+    }
+}
+
+fn newest(session: &palpate_session) -> Result<Arc<Snapshot>, Failure> {
     session.running.check()?;
     let none = || Failure::new(PALPATE_NO_ANSWER, "there is no answer yet");
     session.running.newest().ok_or_else(none)

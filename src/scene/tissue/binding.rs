@@ -158,8 +158,8 @@ impl Controls {
     }
 
     /// Numbers of the state of one control in a flat array: x, y, z, and a frame's quaternion.
-    pub fn numbers_each(&self) -> usize {
-        if self.are_frames() { 7 } else { 3 }
+    pub fn numbers_each(are_frames: bool) -> usize {
+        if are_frames { 7 } else { 3 }
     }
 
     /// Returns the controls of a flat array with [`Controls::numbers_each`] numbers for each; `None` if some are left.

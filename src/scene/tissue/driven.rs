@@ -87,7 +87,8 @@ impl Driven {
             return Err(DeformError::ControlCount { got, expected });
         }
         if let Some(at) = moved.to.first_invalid() {
-            return Err(DeformError::Control { at: at * moved.to.numbers_each() });
+            let each = Controls::numbers_each(moved.to.are_frames());
+            return Err(DeformError::Control { at: at * each });
         }
         let mut controls = self.controls.clone();
         let mut has_moved = vec![false; n_controls];

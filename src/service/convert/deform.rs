@@ -81,7 +81,7 @@ pub fn tissue_move(
 
 /// Parses the state of controls. The engine checks it.
 pub fn controls(are_frames: bool, flat: &[f32], field: &str) -> Result<Controls, FieldError> {
-    let each = if are_frames { 7 } else { 3 };
+    let each = Controls::numbers_each(are_frames);
     let uneven = || Problem::Entries { got: flat.len(), each }.of(field);
     Controls::of_numbers(are_frames, flat).ok_or_else(uneven)
 }

@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::mesh_upload::within_declared;
 use crate::{
     proto,
-    scene::tissue::binding::Binding,
+    scene::tissue::binding::{Binding, Controls},
     service::{
         convert::{
             FieldError, Problem,
@@ -33,7 +33,7 @@ impl BindingPieces {
     /// Adds the next piece. After an error the upload is unusable.
     pub fn push(&mut self, chunk: &proto::BindingChunk) -> Result<(), FieldError> {
         let (sent, of) = (&mut self.sent, &self.declared);
-        let n_rest = of.controls as usize * if of.are_frames { 7 } else { 3 };
+        let n_rest = of.controls as usize * Controls::numbers_each(of.are_frames);
         within_declared("numbers", sent.rest.len() + chunk.rest.len(), n_rest, "rest")?;
         let n_vertices = sent.weights_per_vertex.len() + chunk.weights_per_vertex.len();
         let limit = "vertices_per_mesh";
