@@ -645,6 +645,27 @@ enum palpate_code palpate_open_session(struct palpate_scene *scene,
                                        const struct palpate_session_options *options,
                                        struct palpate_session **session);
 
+// Moves controls of a tissue that was added with a binding, and the vertices that they carry. `controls`: the ids of
+// those that move, each once, or NULL for all. `state`: three numbers for each point, seven for each frame, as in
+// `palpate_binding`. Returns once sessions can see it.
+enum palpate_code palpate_drive(struct palpate_scene *scene,
+                                uint32_t tissue_id,
+                                const uint32_t *controls,
+                                const float *state,
+                                size_t n_controls);
+
+// As `palpate_tissue_loads`, of the controls that carry a driven tissue: forces and moments sum to those of the
+// contacts. `forces_n` and `torques_nm` have space for three numbers for each of `capacity` controls. Torques are about
+// the origins of frames, 0 for points; `torques_nm` may be NULL.
+enum palpate_code palpate_control_loads(struct palpate_session *session,
+                                        uint32_t tissue_id,
+                                        uint32_t *controls,
+                                        double *forces_n,
+                                        double *torques_nm,
+                                        size_t capacity,
+                                        size_t *n,
+                                        uint64_t *geometry_revision);
+
 // Fills in the defaults of a tool's session: a desktop device of 3.3 N. `options->size` must be set.
 enum palpate_code palpate_session_defaults(uint32_t tool_id,
                                            struct palpate_session_options *options);

@@ -2,7 +2,8 @@
 
 use std::{fs, path::PathBuf};
 
-const SOURCES: [&str; 7] = ["code", "plain", "report", "server", "scene", "session", "version"];
+/// In the order of the header.
+const SOURCES: [&str; 8] = ["code", "plain", "report", "server", "scene", "driven", "session", "version"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -37,6 +38,21 @@ fn compare(file: &str, made: &str) {
     let kept = fs::read_to_string(&path).unwrap_or_default();
     let hint = "PALPATE_GENERATED=write cargo test -p palpate-c --test generated";
     assert!(kept == made, "{file} is not what the sources make: {hint}");
+}
+
+#[test]
+fn no_source_of_functions_is_forgotten() {
+    for entry in fs::read_dir(root().join("src")).expect("it is there") {
+        let path = entry.expect("it can be read").path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).expect("it can be read");
+            let name = path.file_stem().and_then(|name| name.to_str()).expect("UTF-8");
+            assert!(
+                SOURCES.contains(&name) || !text.contains("no_mangle"),
+                "{name}.rs has functions that the header leaves out"
+            );
+        }
+    }
 }
 
 #[test]

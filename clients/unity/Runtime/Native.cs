@@ -239,6 +239,22 @@ namespace Palpate
         internal static extern palpate_code palpate_open_session(palpate_scene* scene, palpate_session_options* options, palpate_session** session);
 
         /// <summary>
+        ///  Moves controls of a tissue that was added with a binding, and the vertices that they carry. `controls`: the ids of
+        ///  those that move, each once, or NULL for all. `state`: three numbers for each point, seven for each frame, as in
+        ///  `palpate_binding`. Returns once sessions can see it.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_drive", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_drive(palpate_scene* scene, uint tissue_id, uint* controls, float* state, System.UIntPtr n_controls);
+
+        /// <summary>
+        ///  As `palpate_tissue_loads`, of the controls that carry a driven tissue: forces and moments sum to those of the
+        ///  contacts. `forces_n` and `torques_nm` have space for three numbers for each of `capacity` controls. Torques are about
+        ///  the origins of frames, 0 for points; `torques_nm` may be NULL.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_control_loads", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_control_loads(palpate_session* session, uint tissue_id, uint* controls, double* forces_n, double* torques_nm, System.UIntPtr capacity, System.UIntPtr* n, ulong* geometry_revision);
+
+        /// <summary>
         ///  Fills in the defaults of a tool's session: a desktop device of 3.3 N. `options-&gt;size` must be set.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_session_defaults", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
