@@ -10,6 +10,7 @@
 
 mod coherence;
 pub mod distance;
+mod instrument;
 pub mod limits;
 pub mod memory;
 pub(crate) mod organ;

@@ -11,9 +11,9 @@ use palpate::{
     oracle::shapes,
     proto::{
         DetectSelfCollisionsRequest, ExportTissueRequest, Pose, Quaternion, QueryDistancesRequest,
-        ReportOptions, Tick, TissueInterval, ToolPose, TrackMode, TrackRequest, TrackStart, Vec3,
-        WatchRequest, haptic_service_client::HapticServiceClient, query_distances_request::Target,
-        track_request,
+        RenderOptions, ReportOptions, Tick, TissueInterval, ToolPose, TrackMode, TrackRequest,
+        TrackStart, Vec3, WatchRequest, haptic_service_client::HapticServiceClient,
+        query_distances_request::Target, track_request,
     },
 };
 use prost::Message;
@@ -61,10 +61,12 @@ pub enum Attack {
     Viewers,
     /// Five thousand streams at a time of one connection.
     Streams,
+    /// Two rendered balls that press on a vertex of 200,000 triangles, as fast as they can.
+    Fan,
 }
 
 impl Attack {
-    pub const ALL: [Attack; 13] = [
+    pub const ALL: [Attack; 14] = [
         Attack::Hogs,
         Attack::Connections,
         Attack::Headers,
@@ -78,6 +80,7 @@ impl Attack {
         Attack::Sessions,
         Attack::Viewers,
         Attack::Streams,
+        Attack::Fan,
     ];
 
     pub fn name(self) -> &'static str {
@@ -95,6 +98,7 @@ impl Attack {
             Attack::Sessions => "sessions",
             Attack::Viewers => "viewers",
             Attack::Streams => "streams",
+            Attack::Fan => "fan",
         }
     }
 
@@ -126,6 +130,13 @@ impl Ground {
         if attack.needs_tissue() {
             let organ = MeshSource::Raw(shapes::organ(20_000, 5));
             client.add_tissue(SCENE, "organ", &organ).await.expect("room");
+        }
+        if attack == Attack::Fan {
+            let fan = MeshSource::Raw(shapes::spindle(200_000, 0.1, 0.03));
+            client.add_tissue(SCENE, "fan", &fan).await.expect("room");
+            let link = LinkUpload::new("ball", MeshSource::Raw(shapes::sphere(0.01, 8)));
+            let added = client.add_tool(SCENE, "ball", &[link], &[]).await;
+            self.tool_ids.push(added.expect("room").tool_id);
         }
         if attack == Attack::Sessions {
             let mesh = MeshSource::Raw(shapes::capsule(0.006, 0.08, 20));
@@ -160,7 +171,20 @@ impl Ground {
     pub async fn wage(&self, attack: Attack, done: &AtomicU64) {
         match attack {
             Attack::Hogs => {
-                tokio::join!(self.hog(done), self.hog(done));
+                let report = ReportOptions {
+                    contact_margin_m: 0.01,
+                    max_contacts: 1_024,
+                    triangle_pairs: true,
+                    link_pairs: true,
+                    ..Default::default()
+                };
+                let start = || TrackStart { report: Some(report), ..Default::default() };
+                tokio::join!(self.hog(start(), 0.07, done), self.hog(start(), 0.07, done));
+            }
+            Attack::Fan => {
+                let render = RenderOptions { tool_id: self.tool_ids[0], ..Default::default() };
+                let start = || TrackStart { render: vec![render.clone()], ..Default::default() };
+                tokio::join!(self.hog(start(), 0.037, done), self.hog(start(), 0.037, done));
             }
             Attack::Connections => loop {
                 let mut idle = Vec::new();
@@ -267,27 +291,20 @@ impl Ground {
         }
     }
 
-    async fn hog(&self, done: &AtomicU64) {
-        let report = ReportOptions {
-            contact_margin_m: 0.01,
-            max_contacts: 1_024,
-            triangle_pairs: true,
-            link_pairs: true,
-            ..Default::default()
-        };
+    /// Moves all tools there and back at a height, metres, as fast as they are answered.
+    async fn hog(&self, start: TrackStart, z: f64, done: &AtomicU64) {
         let start = TrackStart {
             scene_id: SCENE.to_owned(),
             tool_ids: self.tool_ids.clone(),
             mode: TrackMode::Every as i32,
-            report: Some(report),
-            ..Default::default()
+            ..start
         };
         let stream = self.client().await.track(start, 64).await.expect("a stream");
         let mut answers = stream.answers;
         let send = async {
             for sequence in 1.. {
                 let x = 0.02 * (sequence as f64 * 0.1).sin();
-                let at = |y| Pose { position_m: Some(Vec3 { x, y, z: 0.07 }), orientation: None };
+                let at = |y| Pose { position_m: Some(Vec3 { x, y, z }), orientation: None };
                 let pose = |(i, tool_id): (usize, &u32)| ToolPose {
                     tool_id: *tool_id,
                     pose: Some(at(0.002 * i as f64)),

@@ -1,5 +1,5 @@
-//! A1: a client at 500 Hz during each attack, alternating with an equal client next to threads that keep the cores as
-//! busy; and the server's peak memory, compared with its limit.
+//! A1: a client during each attack, alternating with an equal client next to threads that keep the cores as busy; and
+//! the server's peak memory, compared with its limit.
 //!
 //! Attackers, client and server share the cores of one machine. A client on a machine of its own would not notice the
 //! attackers' own use of the cores; the spinning threads use as much.
@@ -22,7 +22,6 @@ use crate::{
     served::{Served, Side, bead, bead_plan},
 };
 
-const RATE_HZ: f64 = 500.0;
 /// Memory limit of the server.
 const CEILING_BYTES: u64 = 2 << 30;
 /// Largest ratio of the client's 99th percentile to that next to spinning threads.
@@ -48,7 +47,8 @@ fn withstand(run: &mut Run, attack: Attack) {
     let ceiling = format!("limits.memory_bytes={CEILING_BYTES}");
     let file = format!("access.keys_file={}", keys.all.display());
     let mut served = Served::with(&["--set", &ceiling, "--set", &file]);
-    let plan = bead_plan(1, RATE_HZ, run.effort.of(3.0, 0.2));
+    let (rate_hz, seconds) = if attack == Attack::Fan { (50.0, 12.0) } else { (500.0, 3.0) };
+    let plan = bead_plan(1, rate_hz, run.effort.of(seconds, 0.2));
     let [victim, attacker] = [&keys.victim, &keys.attacker]
         .map(|key| served.server.address().with_key(key).expect("just written"));
     let checksum = served.check_at(&victim, &plan, &bead());

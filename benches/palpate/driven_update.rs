@@ -25,10 +25,10 @@ use crate::{
 
 /// Nodes along each axis of the grid: 1,000 carry the tissue, as in a coarse volume mesh.
 const ALONG: usize = 10;
-/// Nodes that move in the second case: those of one cell.
+/// Nodes of a cell, from its first.
 const CELL: [usize; 8] = [0, 1, 10, 11, 100, 101, 110, 111];
 
-/// Prints two lines for each size.
+/// Prints four lines for each size: all nodes move, those of five layers of ten, of one layer, of one cell.
 pub fn run(run: &mut Run) {
     let sizes: &[u32] = run.effort.of(&[10_000, 100_000, 1_000_000], &[1_000, 4_000]);
     for n in sizes {
@@ -37,7 +37,11 @@ pub fn run(run: &mut Run) {
         // The cell of a vertex, whose nodes move in turn with those of no other cell.
         let first = grid.cell_of(loaded.mesh.positions()[0].as_dvec3()).0;
         let cell = CELL.map(|node| (first + node) as u32);
+        let layer = (ALONG * ALONG) as u32;
+        let [half, middle] = [0..5 * layer, 4 * layer..5 * layer].map(Vec::from_iter);
         measure(run, &format!("{name}/all-nodes"), &loaded, &grid, None);
+        measure(run, &format!("{name}/half"), &loaded, &grid, Some(&half));
+        measure(run, &format!("{name}/one-layer"), &loaded, &grid, Some(&middle));
         measure(run, &format!("{name}/one-cell"), &loaded, &grid, Some(&cell));
     }
 }

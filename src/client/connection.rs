@@ -12,10 +12,10 @@ use super::{
     routes::Routes, server_connection::ServerConnection,
 };
 use crate::proto::{
-    AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
-    AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
-    EditTopologyRequest, EditTopologyResponse, ExportTissueRequest, FieldBuild, GetSceneRequest,
-    LinkHeader, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose, Probe,
+    AddInstrumentRequest, AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader,
+    AddToolRequest, AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse,
+    DeleteSceneRequest, EditTopologyRequest, EditTopologyResponse, ExportTissueRequest, FieldBuild,
+    GetSceneRequest, LinkHeader, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose, Probe,
     QueryDistancesRequest, QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene,
     TissueOptions, TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse,
     add_tissue_request, add_tool_request, export_tissue_response, track_request,
@@ -272,6 +272,24 @@ impl Client {
                 .map(|message| AddTissueRequest { message: Some(message) })
         };
         of_scene!(self, scene_id, "AddTissue", at => at.scenes.add_tissue(messages()))
+    }
+
+    /// Adds a link of a tool as a body that other tools meet. `pose`: scene frame from link frame. Returns the tissue's
+    /// id, whose one frame the poses of the link move.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses it or is gone.
+    pub async fn add_instrument(
+        &mut self,
+        scene_id: &str,
+        name: &str,
+        (tool_id, link): (u32, u32),
+        pose: Pose,
+    ) -> Result<u32, ClientError> {
+        let (scene_id, name) = (scene_id.to_owned(), name.to_owned());
+        let request = AddInstrumentRequest { scene_id, name, tool_id, link, pose: Some(pose) };
+        let added = of_scene!(self, &request.scene_id, "AddInstrument", at => at.scenes.add_instrument(request.clone()));
+        Ok(added?.tissue_id)
     }
 
     /// Uploads a mesh file as a tissue; the extension determines the format. `scale_to_m`: metres per unit of the file.

@@ -82,24 +82,27 @@ impl BoxLanes {
                 greater(greater(min[axis][lane] - hi, lo - max[axis][lane]), 0.0)
             };
             let (x, y, z) = (gap(0), gap(1), gap(2));
-            let sum = lesser(x * x + y * y + z * z, f32::MAX);
             // Infinity is reserved for lanes without a box: a box that overflows is f32::MAX away and still found.
+            bounds[lane] = tagged(lesser(x * x + y * y + z * z, f32::MAX), lane);
+        }
+        // A loop of its own: a choice between a tagged bound and infinity is compiled to a branch for each lane, and
+        // nearest searches take 16 % longer.
+        for lane in 0..LANES {
             let used = min[0][lane] <= max[0][lane];
-            bounds[lane] = if used { tagged(sum, lane) } else { f32::INFINITY };
+            bounds[lane] = if used { bounds[lane] } else { f32::INFINITY };
         }
         bounds
     }
 }
 
 /// Replaces the last bits of a bound by its lane's number: the least of eight then names its lane. The bound is never
-/// raised, except below 7 times the least positive number.
+/// raised, unless it is subnormal: then by 7 times the least positive number at most.
 #[inline(always)]
 pub(super) fn tagged(bound: f32, lane: usize) -> f32 {
     debug_assert!(bound >= 0.0, "{bound}");
     const LAST_BITS: u32 = LANES as u32 - 1;
-    // The sign bit is clear: a signed maximum is an instruction that every processor has.
-    let lowered = (bound.to_bits() as i32 - LAST_BITS as i32).max(0) as u32;
-    f32::from_bits(lowered & !LAST_BITS | lane as u32)
+    let lowered = bound * (1.0 - LANES as f32 * f32::EPSILON);
+    f32::from_bits(lowered.to_bits() & !LAST_BITS | lane as u32)
 }
 
 /// A set of lanes, a byte for each: a few wide instructions pack it.
@@ -163,17 +166,27 @@ mod tests {
     #[test]
     fn tag_names_lane_and_never_raises_a_bound() {
         let smallest = f32::from_bits(1);
-        for bound in
-            [0.0, smallest, 1e-30, 0.1, 1.0, 1.0 + f32::EPSILON, 1.0 - f32::EPSILON, f32::MAX]
-        {
+        for bound in [
+            0.0,
+            smallest,
+            1e-42,
+            f32::MIN_POSITIVE,
+            1e-30,
+            0.1,
+            1.0,
+            1.0 + f32::EPSILON,
+            1.0 - f32::EPSILON,
+            f32::MAX,
+        ] {
             for lane in 0..LANES {
                 let bound = f32::from_bits(bound.to_bits().saturating_sub(lane as u32));
                 for lane in 0..LANES {
                     let got = tagged(bound, lane);
                     assert_eq!(got.to_bits() as usize % LANES, lane);
-                    let raised = got > bound.max(smallest * (LANES - 1) as f32);
+                    let subnormal = if bound.is_normal() { 0.0 } else { 7.0 * smallest };
+                    let raised = got > bound + subnormal;
                     let unit = smallest.max(bound * f32::EPSILON);
-                    assert!(!raised && bound - got <= 14.0 * unit, "{bound} {lane}");
+                    assert!(!raised && bound - got <= 23.0 * unit, "{bound} {lane}");
                 }
             }
         }

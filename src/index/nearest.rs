@@ -132,6 +132,14 @@ impl SkipList {
     }
 }
 
+/// Returns true if the time of a search is over after so many visits.
+// Out of line: the clock's call would take registers from the search.
+#[cold]
+#[inline(never)]
+fn is_late(time: &TimeLeft, steps: u32) -> bool {
+    time.is_over() || steps > STEPS_OF_MOST && time.is_over_now()
+}
+
 /// As [`ListSearch::descend_by`], with eight lanes to an instruction instead of four.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
@@ -190,9 +198,7 @@ impl ListSearch<'_> {
         loop {
             note_step();
             steps += 1;
-            if steps.is_multiple_of(STEPS_A_QUESTION)
-                && (self.time.is_over() || steps > STEPS_OF_MOST && self.time.is_over_now())
-            {
+            if steps.is_multiple_of(STEPS_A_QUESTION) && is_late(self.time, steps) {
                 return;
             }
             let OpenRun { near, run } = &mut open[depth];

@@ -20,7 +20,7 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::limits::Limits;
+use super::{limits::Limits, tool::ToolId};
 use crate::{
     geometry::{LoadedMesh, MeshReport},
     index::{LatLonOptions, Updated},
@@ -47,6 +47,20 @@ pub enum TissueKind {
     Tissue,
     /// A region that an instrument must not enter: it holds a rendered one back, and carries no load.
     ForbiddenRegion,
+    /// A link of a tool, which a frame carries: an obstacle to all tools but its own.
+    Instrument {
+        /// The tool.
+        tool: ToolId,
+        /// The link, from 0.
+        link: u32,
+    },
+}
+
+impl TissueKind {
+    /// Returns true if a tool does not meet the tissue: its own links.
+    pub fn is_of(self, tool: ToolId) -> bool {
+        matches!(self, TissueKind::Instrument { tool: own, .. } if own == tool)
+    }
 }
 
 /// A published revision in use by a reader.

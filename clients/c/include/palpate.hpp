@@ -144,6 +144,14 @@ struct TissueLoad {
     std::vector<float> forces_n;
 };
 
+// Load on the controls of one driven tissue.
+struct ControlLoad {
+    std::uint64_t geometry_revision = 0;
+    std::vector<std::uint32_t> controls;
+    // Three numbers for each control: newtons, and newton metres about the origin of a frame, 0 for points.
+    std::vector<double> forces_n, torques_nm;
+};
+
 // A tissue's surface as it is stored.
 struct Surface {
     std::uint64_t geometry_revision = 0;
@@ -209,6 +217,25 @@ public:
             if (code == PALPATE_OK) {
                 load.vertices.resize(room);
                 load.forces_n.resize(3 * room);
+                return load;
+            }
+        }
+    }
+    Result<ControlLoad> control_load(std::uint32_t tissue_id) const {
+        ControlLoad load;
+        std::size_t room = 256;
+        for (;;) {
+            load.controls.resize(room);
+            load.forces_n.resize(3 * room);
+            load.torques_nm.resize(3 * room);
+            palpate_code code = palpate_control_loads(session_.get(), tissue_id, load.controls.data(),
+                                                      load.forces_n.data(), load.torques_nm.data(),
+                                                      load.controls.size(), &room, &load.geometry_revision);
+            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<ControlLoad>::failed(code);
+            if (code == PALPATE_OK) {
+                load.controls.resize(room);
+                load.forces_n.resize(3 * room);
+                load.torques_nm.resize(3 * room);
                 return load;
             }
         }
@@ -299,6 +326,13 @@ public:
             return done(palpate_deform_some(get(), tissue_id, vertices.data(), nullptr, vertices.size()));
         }
         return done(palpate_deform_some(get(), tissue_id, vertices.data(), positions.data(), vertices.size()));
+    }
+    // Moves controls of a driven tissue: three numbers for each point, seven for each frame. `controls`: empty for all.
+    Done drive(std::uint32_t tissue_id, std::uint32_t kind, Span<const float> state,
+               Span<const std::uint32_t> controls = {}) {
+        const std::size_t each = kind == PALPATE_FRAMES ? 7 : 3, n = state.size() / each;
+        const bool is_even = state.size() == each * n && (controls.size() == 0 || controls.size() == n);
+        return done(palpate_drive(get(), tissue_id, kind, controls.data(), is_even ? state.data() : nullptr, n));
     }
     Result<palpate_cut_made> cut(std::uint32_t tissue_id, palpate_cut cut) {
         palpate_cut_made made{};

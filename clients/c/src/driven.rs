@@ -19,13 +19,14 @@ use crate::{
     session::{copy_loads, fill, palpate_session},
 };
 
-/// Moves controls of a tissue that was added with a binding, and the vertices that they carry. `controls`: the ids of
-/// those that move, each once, or NULL for all. `state`: three numbers for each point, seven for each frame, as in
-/// `palpate_binding`. Returns once sessions can see it.
+/// Moves controls of a tissue that was added with a binding, and the vertices that they carry. `kind`: that of the
+/// binding. `controls`: the ids of those that move, each once, or NULL for all. `state`: three numbers for each point,
+/// seven for each frame, as in `palpate_binding`. Returns once sessions can see it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_drive(
     scene: *mut palpate_scene,
     tissue_id: u32,
+    kind: u32,
     controls: *const u32,
     state: *const f32,
     n_controls: usize,
@@ -39,14 +40,20 @@ pub unsafe extern "C" fn palpate_drive(
                 let message = format!("tissue {tissue_id} has no controls, expected a binding");
                 return Err(Failure::argument(message));
             }
+            let are_frames = kind_of(kind, "kind")? == ControlKind::Frames;
+            if are_frames != size.are_frames {
+                let expected = if size.are_frames { "PALPATE_FRAMES" } else { "PALPATE_POINTS" };
+                let message = format!("kind is {kind}, expected {expected}");
+                return Err(Failure::argument(message));
+            }
             at_most(n_controls, size.controls, "n_controls")?;
             let ids = match controls.is_null() {
                 true => None,
                 false => Some(array(controls, n_controls, "controls")?.to_vec()),
             };
-            let n_numbers = Controls::numbers_each(size.are_frames) * n_controls;
+            let n_numbers = Controls::numbers_each(are_frames) * n_controls;
             let state = array(state, n_numbers, "state")?;
-            let to = Controls::of_numbers(size.are_frames, state).expect("a multiple");
+            let to = Controls::of_numbers(are_frames, state).expect("a multiple");
             let moved = Moved::Controls(ControlMove { controls: ids, to });
             scene.theatre.deform(tissue_id, moved).map(|_| ())
         }
@@ -94,6 +101,17 @@ pub unsafe extern "C" fn palpate_control_loads(
     })
 }
 
+fn kind_of(kind: u32, what: &str) -> Result<ControlKind, Failure> {
+    match kind {
+        PALPATE_POINTS => Ok(ControlKind::Points),
+        PALPATE_FRAMES => Ok(ControlKind::Frames),
+        other => {
+            let expected = "PALPATE_POINTS or PALPATE_FRAMES";
+            Err(Failure::argument(format!("{what} is {other}, expected {expected}")))
+        }
+    }
+}
+
 /// Reads the binding of a tissue; the scene checks its numbers.
 ///
 /// # Safety
@@ -108,15 +126,7 @@ pub(crate) unsafe fn binding(
     // SAFETY: guaranteed by the caller.
     unsafe {
         let sent = growing::read(sent, "binding")?;
-        let kind = match sent.kind {
-            PALPATE_POINTS => ControlKind::Points,
-            PALPATE_FRAMES => ControlKind::Frames,
-            other => {
-                let expected = "PALPATE_POINTS or PALPATE_FRAMES";
-                let message = format!("binding.kind is {other}, expected {expected}");
-                return Err(Failure::argument(message));
-            }
-        };
+        let kind = kind_of(sent.kind, "binding.kind")?;
         let most = limits.vertices_per_mesh as usize;
         at_most(sent.n_controls, most, "binding.n_controls")?;
         at_most(sent.n_vertices, most, "binding.n_vertices")?;

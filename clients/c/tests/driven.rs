@@ -112,6 +112,7 @@ fn check(mut server: *mut palpate_server, are_frames: bool) {
     };
     let link = palpate_link { name: name.as_ptr(), mesh, ..Default::default() };
     let n = bound.counts.len();
+    let kind = binding.kind;
     let id = text(if are_frames { "frames" } else { "points" });
     // SAFETY: all pointers point to live objects.
     unsafe {
@@ -133,22 +134,25 @@ fn check(mut server: *mut palpate_server, are_frames: bool) {
         let mut moved = bound.controls.clone();
         let each = moved.len() / bound.n_controls();
         moved.iter_mut().step_by(each).for_each(|x| *x += 0.01);
-        ok(palpate_drive(scene, tissue, ptr::null(), moved.as_ptr(), bound.n_controls()));
+        ok(palpate_drive(scene, tissue, kind, ptr::null(), moved.as_ptr(), bound.n_controls()));
         let there = exported(scene, tissue, n);
         for (got, from) in there.iter().zip(&bound.xyz).step_by(3) {
             assert!((got - from - 0.01).abs() < 1e-8, "{got} from {from}");
         }
         let first = [0_u32];
-        ok(palpate_drive(scene, tissue, first.as_ptr(), bound.controls.as_ptr(), 1));
+        ok(palpate_drive(scene, tissue, kind, first.as_ptr(), bound.controls.as_ptr(), 1));
         let back = exported(scene, tissue, n);
         assert_eq!(back[..3], bound.xyz[..3]);
         assert_eq!(back[3..] == there[3..], !are_frames);
         let all = bound.n_controls();
-        ok(palpate_drive(scene, tissue, ptr::null(), bound.controls.as_ptr(), all));
+        ok(palpate_drive(scene, tissue, kind, ptr::null(), bound.controls.as_ptr(), all));
         let far = [all as u32];
         let state = bound.controls.as_ptr();
-        refused(palpate_drive(scene, tissue, far.as_ptr(), state, 1), "expected less than");
-        refused(palpate_drive(scene, tissue, ptr::null(), state, all + 1), "n_controls is");
+        let other = PALPATE_POINTS + PALPATE_FRAMES - kind;
+        refused(palpate_drive(scene, tissue, other, ptr::null(), state, 1), "kind is");
+        refused(palpate_drive(scene, tissue, 7, ptr::null(), state, 1), "kind is 7, expected");
+        refused(palpate_drive(scene, tissue, kind, far.as_ptr(), state, 1), "expected less than");
+        refused(palpate_drive(scene, tissue, kind, ptr::null(), state, all + 1), "n_controls is");
         refused(palpate_deform(scene, tissue, bound.xyz.as_ptr(), n), "driven");
 
         let mut session_options = palpate_session_options::default();

@@ -114,6 +114,7 @@ void nulls() {
     REFUSED(palpate_remove_tool(nullptr, 1), "scene is NULL");
     REFUSED(palpate_deform(nullptr, 1, xyz, 1), "scene is NULL");
     REFUSED(palpate_deform_some(nullptr, 1, &id, xyz, 1), "scene is NULL");
+    REFUSED(palpate_drive(nullptr, 1, PALPATE_POINTS, &id, xyz, 1), "scene is NULL");
     REFUSED(palpate_cut_tissue(nullptr, 1, &cut, nullptr), "scene is NULL");
     REFUSED(palpate_distances(nullptr, 0, &point, &metres, 1), "scene is NULL");
     palpate_surface_point near{};
@@ -135,6 +136,7 @@ void nulls() {
     REFUSED(palpate_surface_contacts(nullptr, nullptr, 0, &n, nullptr), "session is NULL");
     REFUSED(palpate_link_distances(nullptr, nullptr, 0, &n, nullptr), "session is NULL");
     REFUSED(palpate_tissue_loads(nullptr, 1, nullptr, nullptr, 0, &n, nullptr), "session is NULL");
+    REFUSED(palpate_control_loads(nullptr, 1, nullptr, nullptr, nullptr, 0, &n, nullptr), "session is NULL");
     REFUSED(palpate_status(nullptr, &status), "session is NULL");
     REFUSED(palpate_check(nullptr), "session is NULL");
     REFUSED(palpate_field_progress(nullptr, "a", &metres), "scene is NULL");
@@ -468,6 +470,41 @@ void tissues(palpate_server* server) {
     MUST(distance(middle) < -1e-3);
     MUST(report.is_closed == 1 && report.filled_holes == 1 && report.added_triangles == 1 && report.n_triangles == 4);
 
+    options = sized<palpate_tissue_options>();
+    auto binding = sized<palpate_binding>();
+    const palpate_mesh solid = palpate::mesh(corners, outwards, 0.05);
+    const std::uint32_t ids[] = {0, 0, 0, 0}, counts[] = {1, 1, 1, 1};
+    const float rest[] = {0, 0, 0, 0, 0, 0, 1}, turned[] = {0, 0, 0.1f, 0, 0, 1, 0};
+    const double weights[] = {1, 1, 1, 1};
+    options.binding = &binding;
+    binding.kind = 9;
+    REFUSED(palpate_add_tissue(scene, "driven", &solid, &options, &tissue), "binding.kind is 9");
+    binding.kind = PALPATE_FRAMES;
+    binding.n_controls = 1;
+    REFUSED(palpate_add_tissue(scene, "driven", &solid, &options, &tissue), "binding.controls is NULL");
+    binding.controls = rest;
+    binding.weights_per_vertex = counts;
+    binding.n_vertices = 4;
+    binding.ids = ids;
+    binding.n_weights = SIZE_MAX;
+    REFUSED(palpate_add_tissue(scene, "driven", &solid, &options, &tissue), "binding.n_weights is");
+    binding.n_weights = 4;
+    REFUSED(palpate_add_tissue(scene, "driven", &solid, &options, &tissue), "binding.weights is NULL");
+    binding.weights = weights;
+    wrong_sizes(binding, "binding.size is ", [&](auto* sent) {
+        options.binding = sent;
+        return palpate_add_tissue(scene, "driven", &solid, &options, &tissue);
+    });
+    options.binding = &binding;
+    DOES(palpate_add_tissue(scene, "driven", &solid, &options, &tissue));
+    REFUSED(palpate_drive(scene, tissue, PALPATE_POINTS, nullptr, rest, 1), "kind is 0");
+    REFUSED(palpate_drive(scene, tissue, PALPATE_FRAMES, nullptr, rest, SIZE_MAX), "n_controls is");
+    REFUSED(palpate_drive(scene, tissue, PALPATE_FRAMES, nullptr, nullptr, 1), "state is NULL");
+    FAILS(PALPATE_NOT_FOUND, palpate_drive(scene, 77, PALPATE_FRAMES, nullptr, rest, 1), "tissue 77");
+    DOES(palpate_drive(scene, tissue, PALPATE_FRAMES, nullptr, turned, 1));
+    // Half a turn about z, and 0.1 m up.
+    MUST(distance({-0.01, -0.01, 0.11}) < -1e-3);
+
     MUST(*palpate_last_warning() == 0);
     const palpate_mesh millimetres = palpate::mesh(corners, outwards, 50);
     DOES(palpate_add_tissue(scene, "large", &millimetres, nullptr, &tissue));
@@ -624,6 +661,13 @@ void sessions(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_tissue_loads(session, 1, nullptr, forces, 1, &n, &revision), "vertices is NULL");
     REFUSED(palpate_tissue_loads(session, 1, vertices, nullptr, 1, &n, &revision), "forces_n is NULL");
     REFUSED(palpate_tissue_loads(session, 1, vertices, forces, SIZE_MAX, &n, &revision), "vertices has");
+    double wide[3];
+    REFUSED(palpate_control_loads(session, 1, vertices, wide, nullptr, 1, nullptr, &revision), "n is NULL");
+    REFUSED(palpate_control_loads(session, 1, nullptr, wide, nullptr, 1, &n, &revision), "controls is NULL");
+    REFUSED(palpate_control_loads(session, 1, vertices, nullptr, nullptr, 1, &n, &revision), "forces_n is NULL");
+    REFUSED(palpate_control_loads(session, 1, vertices, wide, wide, SIZE_MAX, &n, &revision), "controls has");
+    DOES(palpate_control_loads(session, 1, vertices, wide, wide, 1, &n, &revision));
+    MUST(n == 0);  // This tissue has no controls.
     REFUSED(palpate_status(session, nullptr), "status is NULL");
     FAILS(PALPATE_TOO_SMALL, palpate_tissue_loads(session, 1, vertices, forces, 1, &n, &revision), "holds 1");
     MUST(n >= 2 && revision == 0);
@@ -843,6 +887,8 @@ void wrapper(const std::string& folder) {
     cut.removed = top;
     cut.n_removed = 1;
     MUST(scene.cut(organ, cut).value().topology_revision == 1);
+    MUST(scene.drive(organ, PALPATE_POINTS, {}).message().find("has no controls") != std::string::npos);
+    MUST(session.control_load(organ).value().controls.empty());
     const std::array<palpate_vec3, 1> below = {{{0, 0, -0.01}}};
     MUST(scene.distances(below).value()[0] < -0.005);
     MUST(scene.nearest(below).value()[0].signed_distance_m == scene.distances(below).value()[0]);

@@ -254,6 +254,37 @@ def test_a_pressed_flex_yields_bears_the_force_and_comes_back(program: ServerPro
         assert not data.xfrc_applied.any() and np.abs(flex.positions_m - rest).max() < 1e-5
 
 
+@pytest.mark.parametrize("dof", ["full", "trilinear"])
+def test_the_weight_of_a_resting_ball_is_the_sum_of_loads(program: ServerProgram, dof: str) -> None:
+    n_layers = {"full": 5, "trilinear": 2}[dof]
+    pinned = " ".join(str(n_layers * i) for i in range(n_layers**2))
+    soft = '<elasticity young="2e4" poisson="0.2" damping="0.02"/>'
+    inner = f'{soft}<contact contype="0" conaffinity="0" selfcollide="none"/><pin id="{pinned}"/>'
+    model, data = flex_model(f'dim="3" count="5 5 5" dof="{dof}"', inner)
+    mass, drag, dt = 0.03, 3.0, mujoco_liver.STEP_S
+    weight = mass * 9.81
+    with palpate.connect(program.address) as server, server.create_scene("flex", replace=True) as scene:
+        flex = Flex(scene, model, data)
+        probe = scene.add_tool("probe", mujoco_liver.ball(BALL_RADIUS_M))
+        render = palpate.Render(probe, stiffness_n_per_m=STIFFNESS_N_PER_M, tissue_loads=True)
+        # A free ball, off the middle, in place of the hand.
+        at = np.array([0.104, 0.197, flex.positions_m.max(axis=0)[2] + BALL_RADIUS_M + 5e-4])
+        speed = 0.0
+        with scene.track([probe], render=[render]) as loop:
+            for _ in range(1500):
+                flex.deform()
+                rendering = loop.tick(at).renderings[0]
+                flex.apply([rendering])
+                mujoco.mj_step(model, data)
+                speed += dt * (rendering.force_n[2] - weight - drag * speed) / mass
+                at[2] += dt * speed
+        borne = sum((load.control_force_xyz_n.sum(axis=0) for load in rendering.tissue_loads), np.zeros(3))
+        assert flex.tissue.id == rendering.tissue_loads[0].tissue_id
+    if dof == "trilinear":
+        assert borne == pytest.approx([0, 0, -weight], abs=0.01 * weight)
+    assert flex.loads_n([rendering]).sum(axis=0) == pytest.approx([0, 0, -weight], abs=0.01 * weight)
+
+
 def test_what_the_hand_feels_is_what_the_liver_bears(
     program: ServerProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str], None]
 ) -> None:

@@ -21,10 +21,12 @@ fn update(hubs: &mut Hubs, mesh: &TriangleMesh) {
     if !hubs.is_known {
         hubs.all = (0..mesh.positions().len() as u32).filter_map(|v| found(&v)).collect();
     } else if !hubs.changed.is_empty() {
-        let joined: Vec<u32> = hubs.changed.iter().map(|v| mesh.joined(*v)).collect();
-        hubs.changed.extend(joined);
-        hubs.changed.sort_unstable();
-        hubs.changed.dedup();
+        sort_once(&mut hubs.changed);
+        if mesh.has_seams() {
+            let joined: Vec<u32> = hubs.changed.iter().map(|v| mesh.joined(*v)).collect();
+            hubs.changed.extend(joined);
+            sort_once(&mut hubs.changed);
+        }
         let changed = &hubs.changed;
         hubs.all.retain(|hub| changed.binary_search(&hub.vertex).is_err());
         hubs.all.extend(changed.iter().filter_map(found));
@@ -35,6 +37,11 @@ fn update(hubs: &mut Hubs, mesh: &TriangleMesh) {
     }
     hubs.changed.clear();
     (hubs.is_known, hubs.is_moved) = (true, false);
+}
+
+fn sort_once(vertices: &mut Vec<u32>) {
+    vertices.sort_unstable();
+    vertices.dedup();
 }
 
 /// Asserts that the hubs equal newly computed ones.

@@ -282,8 +282,12 @@ fn put_again(seams: &mut Seams, mesh: &TriangleMesh, numbers: &[u32]) -> Vec<u32
     changed
 }
 
-/// All vertices whose joints depend on these of the rim, with all vertices at their positions, ascending.
+/// All vertices whose joints depend on these of the rim and may have changed, with all vertices at their positions,
+/// ascending.
 fn about(seams: &Seams, mesh: &TriangleMesh, numbers: &[u32]) -> Vec<u32> {
+    if numbers.is_empty() || seams.are_apart() {
+        return Vec::new();
+    }
     let vertex = |n: u32| seams.rim[n as usize].vertex;
     let with_all_beside = |mut numbers: Vec<u32>| {
         let at = |n: &u32| seams.rim[*n as usize].place;
@@ -296,7 +300,10 @@ fn about(seams: &Seams, mesh: &TriangleMesh, numbers: &[u32]) -> Vec<u32> {
     };
     let here = with_all_beside(numbers.to_vec());
     let around = here.iter().flat_map(|v| mesh.ring(*v)).flat_map(|(t, _)| mesh.vertices(t));
-    with_all_beside(around.chain(here.iter().copied()).filter_map(|v| seams.number(v)).collect())
+    let numbers = around.chain(here.iter().copied()).filter_map(|v| seams.number(v)).collect();
+    let mut all = with_all_beside(numbers);
+    all.retain(|v| !seams.is_apart(*v));
+    all
 }
 
 #[cfg(test)]

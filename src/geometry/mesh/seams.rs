@@ -133,6 +133,17 @@ impl Seams {
         }
     }
 
+    /// Returns true if each vertex of the rim is alone at its position, and no two vertices were ever joined.
+    pub fn are_apart(&self) -> bool {
+        self.rim.len() == self.at_place.len() && self.joined.is_empty()
+    }
+
+    /// Returns true if a vertex of the rim is alone at its position and joined with no other.
+    pub fn is_apart(&self, v: u32) -> bool {
+        let is_alone = |n: u32| self.rim[n as usize].next == n;
+        self.number(v).is_some_and(is_alone) && self.members(v).nth(1).is_none()
+    }
+
     /// Number of a vertex in the rim.
     pub fn number(&self, v: u32) -> Option<u32> {
         self.rim.binary_search_by_key(&v, |r| r.vertex).ok().map(|n| n as u32)

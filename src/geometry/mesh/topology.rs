@@ -80,8 +80,13 @@ impl EditSite {
     /// Site of an edit; call it before the triangles are removed and added.
     pub fn new(mesh: &TriangleMesh, removed: &[TriangleId], added: &[[u32; 3]]) -> EditSite {
         let removed = removed.iter().map(|t| mesh.vertices(*t));
-        let vertices = removed.chain(added.iter().copied()).flatten();
-        EditSite::about(mesh, vertices.flat_map(|v| [v, mesh.joined(v)]).collect())
+        let mut vertices: Vec<u32> = removed.chain(added.iter().copied()).flatten().collect();
+        if mesh.has_seams() {
+            vertices.extend_from_within(..);
+            let n = vertices.len() / 2;
+            vertices[n..].iter_mut().for_each(|v| *v = mesh.joined(*v));
+        }
+        EditSite::about(mesh, vertices)
     }
 
     /// Site of a change of seams; call it before the seams part or join. `vertices` are all that are joined with any of

@@ -16,8 +16,8 @@ use super::{
 use crate::geometry::Pose;
 use crate::scene::distance::Distance;
 use crate::scene::{
-    RevisionGuard, Scene, SceneError, TissueId, Tool, ToolId, coherence::probe_memory::ProbeMemory,
-    distance::to_tissues, organ::Organ,
+    RevisionGuard, Scene, SceneError, Tissue, TissueId, Tool, ToolId,
+    coherence::probe_memory::ProbeMemory, distance::to_tissues, organ::Organ,
 };
 use crate::time_left::TimeLeft;
 
@@ -108,7 +108,8 @@ impl Session {
     pub(crate) fn go_on_from(&mut self, poses: &[ToolPose]) {
         self.n_ticks += 1;
         let tissues = self.scene.tissues();
-        let now: Vec<_> = tissues.iter().map(|tissue| (tissue.id(), tissue.current())).collect();
+        let met = tissues.iter().filter(|tissue| !self.is_own(tissue));
+        let now: Vec<_> = met.map(|tissue| (tissue.id(), tissue.current())).collect();
         self.log.begin_tick(self.n_ticks, &now);
         self.log.end_tick(&now);
         let now = (self.n_ticks, self.log.travel_m());
@@ -284,11 +285,19 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the newest revision of every tissue.
+    /// Returns true for a tissue that is one of the session's own tools.
+    fn is_own(&self, tissue: &Tissue) -> bool {
+        self.tools.iter().any(|t| tissue.kind().is_of(t.tool.id))
+    }
+
+    /// Takes the newest revision of every tissue that the tools meet.
     fn take_revisions(&mut self, now_ns: u64) {
         self.tissues.clear();
         self.answer.tissues.clear();
         for tissue in self.scene.tissues().iter() {
+            if self.is_own(tissue) {
+                continue;
+            }
             let revision = tissue.current();
             let state = TissueState::of(tissue.id(), &revision, now_ns);
             let limit = self.options.stale_after_ns;

@@ -11,7 +11,10 @@ use glam::{DMat3, DVec3, Quat, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::deform::outside_world;
-use crate::geometry::tolerance::{QUATERNION_NORM_SLACK, WEIGHT_SUM_SLACK};
+use crate::geometry::{
+    lanes::are_wide,
+    tolerance::{QUATERNION_NORM_SLACK, WEIGHT_SUM_SLACK},
+};
 
 /// Maximum controls of an uploaded vertex: a cell with quadratic interpolation has 27 nodes.
 pub const CONTROLS_PER_VERTEX_MAX: usize = 32;
@@ -276,6 +279,7 @@ impl VertexWeights {
     }
 
     /// Returns the controls of a vertex, each with its weight.
+    #[inline(always)]
     pub fn of(&self, vertex: usize) -> impl ExactSizeIterator<Item = (u32, f64)> + Clone + '_ {
         let start = vertex.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         let range = start..self.ends[vertex] as usize;
@@ -366,11 +370,6 @@ impl Binding {
         self.rest_positions[vertex as usize].as_dvec3()
     }
 
-    /// Returns the vertices of which a control is one.
-    pub(super) fn carried_by(&self, control: usize) -> &[u32] {
-        self.carried.by(control)
-    }
-
     /// Returns the binding of the vertices that a cut adds alone.
     pub(super) fn of_added(&self, added: &AddedWeights) -> Binding {
         let AddedWeights { weights, rest_positions } = added.clone();
@@ -384,8 +383,68 @@ impl Binding {
 
     /// Returns the positions of all vertices for a state of all controls.
     pub fn positions(&self, controls: &Controls) -> Vec<Vec3> {
+        self.positions_of(0..self.weights.n_vertices(), controls)
+    }
+
+    /// Returns the positions of some vertices. O(controls + vertices).
+    pub(super) fn positions_of(
+        &self,
+        vertices: impl Iterator<Item = usize>,
+        controls: &Controls,
+    ) -> Vec<Vec3> {
         let carriers = self.carriers(controls);
-        (0..self.weights.n_vertices()).map(|v| self.position(&carriers, v).as_vec3()).collect()
+        #[cfg(target_arch = "x86_64")]
+        if are_wide() {
+            // SAFETY: lanes are wide only if the processor has AVX2.
+            return unsafe { positions_wide(self, vertices, &carriers) };
+        }
+        self.positions_by(vertices, &carriers)
+    }
+
+    #[inline(always)]
+    fn positions_by(
+        &self,
+        vertices: impl Iterator<Item = usize>,
+        carriers: &Carriers,
+    ) -> Vec<Vec3> {
+        match carriers {
+            Carriers::Points(points) => vertices
+                .map(|v| {
+                    let mut sum = [0.0; 4];
+                    for (control, weight) in self.weights.of(v) {
+                        let point = &points[control as usize];
+                        (0..4).for_each(|k| sum[k] += weight * point[k]);
+                    }
+                    DVec3::new(sum[0], sum[1], sum[2]).as_vec3()
+                })
+                .collect(),
+            Carriers::Frames(frames) => vertices
+                .map(|v| {
+                    let rest = self.rest_positions[v].as_dvec3();
+                    let of = self.weights.of(v);
+                    let add = |sum, (c, w)| sum + w * frames[c as usize].apply(rest);
+                    of.fold(DVec3::ZERO, add).as_vec3()
+                })
+                .collect(),
+        }
+    }
+
+    /// Returns the vertices that some controls carry, ascending. O(controls + carried vertices), and a bit for each
+    /// vertex of the tissue.
+    pub(super) fn carried_by(&self, is_carrier: &[bool]) -> Vec<u32> {
+        let mut words = vec![0_u64; self.weights.n_vertices().div_ceil(64)];
+        for control in (0..is_carrier.len()).filter(|c| is_carrier[*c]) {
+            self.carried.by(control).iter().for_each(|v| words[*v as usize / 64] |= 1 << (v % 64));
+        }
+        let count: u32 = words.iter().map(|word| word.count_ones()).sum();
+        let mut vertices = Vec::with_capacity(count as usize);
+        for (first, mut word) in (0..).step_by(64).zip(words) {
+            while word != 0 {
+                vertices.push(first + word.trailing_zeros());
+                word &= word - 1;
+            }
+        }
+        vertices
     }
 
     /// Checks data from outside for the vertices of a mesh.
@@ -407,27 +466,17 @@ impl Binding {
         more.indexed()
     }
 
-    pub(super) fn carriers<'a>(&'a self, now: &'a Controls) -> Carriers<'a> {
+    fn carriers(&self, now: &Controls) -> Carriers {
         match (&self.rest, now) {
             (Controls::Frames(rest), Controls::Frames(now)) => {
                 let carry = rest.iter().zip(now).map(|(rest, now)| rest.carry_to(now));
                 Carriers::Frames(carry.collect())
             }
-            (_, Controls::Points(points)) => Carriers::Points(points),
+            (_, Controls::Points(points)) => {
+                let lanes = |p: &Vec3| p.extend(0.0).to_array().map(f64::from);
+                Carriers::Points(points.iter().map(lanes).collect())
+            }
             _ => unreachable!("the kinds were compared"),
-        }
-    }
-
-    pub(super) fn position(&self, carriers: &Carriers<'_>, vertex: usize) -> DVec3 {
-        let of = self.weights.of(vertex);
-        match carriers {
-            Carriers::Points(points) => {
-                of.fold(DVec3::ZERO, |sum, (c, w)| sum + w * points[c as usize].as_dvec3())
-            }
-            Carriers::Frames(frames) => {
-                let rest = self.rest_positions[vertex].as_dvec3();
-                of.fold(DVec3::ZERO, |sum, (c, w)| sum + w * frames[c as usize].apply(rest))
-            }
         }
     }
 
@@ -464,9 +513,21 @@ impl CarriedVertices {
 }
 
 /// Effect of the present state of each control on a vertex.
-pub(super) enum Carriers<'a> {
-    Points(&'a [Vec3]),
+enum Carriers {
+    /// Four lanes each: x, y, z and zero.
+    Points(Vec<[f64; 4]>),
     Frames(Vec<RigidMotion>),
+}
+
+/// As [`Binding::positions_by`], with four lanes to an instruction instead of two.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn positions_wide(
+    binding: &Binding,
+    vertices: impl Iterator<Item = usize>,
+    carriers: &Carriers,
+) -> Vec<Vec3> {
+    binding.positions_by(vertices, carriers)
 }
 
 /// Motion of a frame from rest.

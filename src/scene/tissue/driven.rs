@@ -113,13 +113,8 @@ impl Driven {
             return outside
                 .map_or(Ok(Deformation::Dense(positions)), |found| out(found, &|v| v as u32));
         }
-        let moved = (0..has_moved.len()).filter(|c| has_moved[*c]);
-        let mut vertices: Vec<u32> = moved.flat_map(|c| binding.carried_by(c)).copied().collect();
-        vertices.sort_unstable();
-        vertices.dedup();
-        let carriers = binding.carriers(&self.controls);
-        let carried = |v: &u32| binding.position(&carriers, *v as usize).as_vec3();
-        let positions: Vec<Vec3> = vertices.iter().map(carried).collect();
+        let vertices = binding.carried_by(has_moved);
+        let positions = binding.positions_of(vertices.iter().map(|v| *v as usize), &self.controls);
         if let Some(found) = outside_world(&positions) {
             return out(found, &|at| vertices[at]);
         }
@@ -209,7 +204,7 @@ impl Driven {
     }
 
     /// Allocated bytes.
-    pub(in crate::scene) fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         size_of::<Driven>() + self.binding.heap_bytes() + self.controls.heap_bytes()
     }
 }

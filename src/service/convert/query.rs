@@ -8,9 +8,7 @@ use super::{
 };
 use crate::{
     geometry::Pose,
-    scene::{
-        Distance, Limits, Link, NearestSurface, Tool, limits::QUERY_POINTS_MAX, tick::ToolPose,
-    },
+    scene::{Distance, Limits, NearestSurface, Tool, limits::QUERY_POINTS_MAX, tick::ToolPose},
     service::request_field::{coordinate, in_range, threes},
 };
 
@@ -49,14 +47,16 @@ pub fn target(
 
 /// Returns the index of a tool's link and its pose (scene frame from link frame).
 pub fn placed_link(tool: &Tool, link: u32, pose: &ToolPose) -> Result<(usize, Pose), FieldError> {
-    let n_links = tool.links.len();
-    let index = link as usize;
-    let Some(Link { rest, .. }) = tool.links.get(index) else {
-        return Err(Problem::Index { got: index, end: n_links }.of("link.link"));
-    };
+    let index = link_of(tool, link, "link.link")?;
     check_link_poses(tool, pose).map_err(|e| e.within("link.tool"))?;
-    let tool_from_link = pose.tool_from_link.get(index).unwrap_or(rest);
+    let tool_from_link = pose.tool_from_link.get(index).unwrap_or(&tool.links[index].rest);
     Ok((index, pose.scene_from_tool.then_from(tool_from_link)))
+}
+
+/// Checks the number of a tool's link, which is `field` of the request.
+pub fn link_of(tool: &Tool, link: u32, field: &str) -> Result<usize, FieldError> {
+    let (got, end) = (link as usize, tool.links.len());
+    if got < end { Ok(got) } else { Err(Problem::Index { got, end }.of(field)) }
 }
 
 /// Parses the points of a query.

@@ -43,6 +43,10 @@ fn tissue(tissue: &Tissue, durable: Option<DurableRevisions>) -> proto::Tissue {
     let now = tissue.current();
     let mesh = now.surface.mesh();
     let controls = now.driven.as_ref().map(|driven| &driven.controls);
+    let (tool, link) = match tissue.kind() {
+        TissueKind::Instrument { tool, link } => (tool.0, link),
+        TissueKind::Tissue | TissueKind::ForbiddenRegion => (0, 0),
+    };
     proto::Tissue {
         tissue_id: tissue.id().0,
         name: tissue.name().to_owned(),
@@ -61,6 +65,8 @@ fn tissue(tissue: &Tissue, durable: Option<DurableRevisions>) -> proto::Tissue {
             Some(Controls::Frames(_)) => proto::ControlKind::Frames.into(),
             None => proto::ControlKind::Unspecified.into(),
         },
+        tool_id: tool,
+        link,
     }
 }
 
@@ -69,6 +75,7 @@ pub fn kind(kind: TissueKind) -> proto::TissueKind {
     match kind {
         TissueKind::Tissue => proto::TissueKind::Tissue,
         TissueKind::ForbiddenRegion => proto::TissueKind::ForbiddenRegion,
+        TissueKind::Instrument { .. } => proto::TissueKind::Instrument,
     }
 }
 

@@ -176,6 +176,9 @@ fn kind(sent: i32) -> Result<TissueKind, FieldError> {
     match proto::TissueKind::try_from(sent) {
         Ok(proto::TissueKind::ForbiddenRegion) => Ok(TissueKind::ForbiddenRegion),
         Ok(proto::TissueKind::Tissue | proto::TissueKind::Unspecified) => Ok(TissueKind::Tissue),
+        Ok(proto::TissueKind::Instrument) => {
+            Err(Problem::Unexpected("a link of a tool is added by AddInstrument").of("kind"))
+        }
         Err(_) => Err(Problem::Enumerator { got: sent }.of("kind")),
     }
 }

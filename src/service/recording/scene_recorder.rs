@@ -135,11 +135,13 @@ impl SceneRecorder {
     }
 }
 
-/// Returns the memory of a waiting change: its meshes.
+/// Returns the memory of a waiting change: its meshes and its binding.
 fn bytes(change: &SceneChange) -> u64 {
     let of = |mesh: &MeshData| size_of_val(&*mesh.positions) + size_of_val(&*mesh.triangles);
     let bytes = match change {
-        SceneChange::TissueAdded(tissue) => of(&tissue.mesh),
+        SceneChange::TissueAdded(tissue) => {
+            of(&tissue.mesh) + tissue.driven.as_ref().map_or(0, |driven| driven.heap_bytes())
+        }
         SceneChange::ToolAdded(tool) => tool.links.iter().map(|link| of(&link.mesh)).sum(),
         _ => 0,
     };

@@ -1,4 +1,4 @@
-//! AddTissue and AddTool: a header, then chunks, then all or nothing.
+//! AddTissue and AddTool: a header, then chunks, then all or nothing; and AddInstrument.
 
 use std::sync::Arc;
 
@@ -8,10 +8,11 @@ use tracing::info;
 use super::binding_upload::BindingPieces;
 use super::mesh_upload::{MeshUpload, Requests, collect, push};
 use crate::{
-    geometry::{Pose, mesh::load::LoadedMesh},
+    geometry::{LoadedMesh, Pose, TriangleMesh},
     proto::{
-        AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
-        AddToolResponse, FieldReport, MeshChunk, add_tissue_request, add_tool_request,
+        AddInstrumentRequest, AddInstrumentResponse, AddTissueHeader, AddTissueRequest,
+        AddTissueResponse, AddToolHeader, AddToolRequest, AddToolResponse, FieldReport, MeshChunk,
+        add_tissue_request, add_tool_request,
     },
     scene::{
         Link, Tissue, Tool, ToolParts,
@@ -24,17 +25,22 @@ use crate::{
         clock::now_ns,
         convert::{
             FieldError, Problem,
-            scene::{field_report, report},
+            deform::RefusedDeformation,
+            query,
+            scene::{field_report, report, tool_id},
             upload,
         },
         deadline::CallDeadline,
         host::{
+            fair_places::FairPlaces,
             field_build::BuildTerms,
             fields::Fields,
             quota::{Reservation, Share},
             scene_registry::{SceneHost, SceneRegistry},
         },
+        pose_message::pose_or_identity,
         refused::Refused,
+        request_field::name,
     },
     store::FieldOrigin,
 };
@@ -68,7 +74,7 @@ pub async fn tissue(
         // The actual mesh replaces the declared one: the triangles of a file are known only now. Another upload may
         // take the room in between; this one is then refused.
         drop(room);
-        let mut made = share(&loaded, Share::of_tissue);
+        let mut made = share(&loaded.mesh, Share::of_tissue);
         made.add(of_binding);
         let _room = owned.reserve(&caller, made)?;
         host.check_served()?;
@@ -77,17 +83,7 @@ pub async fn tissue(
         let named = (declared.name, declared.kind);
         let mut tissue = Tissue::new(named, loaded, declared.options, now_ns());
         let binding_error_m = binding.map_or(0.0, |binding| tissue.bind(binding));
-        let turn = host.turn_blocking()?;
-        let id = host.scene.next_tissue(tissue.name())?;
-        deadline.commit()?;
-        let saved = || Box::new(SavedTissue { id, ..tissue.saved() });
-        turn.keep_blocking(|| SceneChange::TissueAdded(saved()))?;
-        let tissue = host.scene.put_tissue(tissue)?;
-        if let Some(recorder) = host.recorder() {
-            let published_ns = tissue.current().published_ns;
-            recorder.saved(published_ns, || SceneChange::TissueAdded(Box::new(tissue.saved())));
-        }
-        Ok((tissue, binding_error_m))
+        Ok((put_tissue(&host, tissue, deadline)?, binding_error_m))
     };
     let added = catch_panic_blocking(add).await?;
     let (tissue, binding_error_m) = added.map_err(|refused: Refused| refused)?;
@@ -95,6 +91,54 @@ pub async fn tissue(
     info!(scene = header.scene_id, tissue = tissue.id().0, triangles, "tissue added");
     let report = Some(report(tissue.report()));
     Ok(AddTissueResponse { tissue_id: tissue.id().0, report, binding_error_m })
+}
+
+/// Adds a link of a tool as a body. Indexing runs on the blocking pool.
+pub async fn instrument(
+    registry: &Arc<SceneRegistry>,
+    caller: &Caller,
+    (deadline, places): (CallDeadline, &FairPlaces),
+    request: AddInstrumentRequest,
+) -> Result<AddInstrumentResponse, Status> {
+    registry.open(&request.scene_id).await?;
+    let host = registry.owned(&request.scene_id, caller)?;
+    let named = name(&request.name, "name")?;
+    let pose = pose_or_identity(&request.pose.unwrap_or_default()).map_err(|e| e.within("pose"))?;
+    let tool = host.scene.tool(tool_id(request.tool_id)).map_err(Refused::from)?;
+    let link = query::link_of(&tool, request.link, "link")?;
+    let room =
+        registry.reserve(caller, share(tool.links[link].surface.mesh(), Share::of_tissue))?;
+    let place = places.take(caller).await;
+    let add = move || {
+        let (_place, _room) = (place, room);
+        host.check_served()?;
+        let body = Tissue::of_link(named, (&tool, link), &pose, now_ns());
+        let refused = |error| RefusedDeformation { error, array: "pose" };
+        put_tissue(&host, body.map_err(refused)?, deadline)
+    };
+    let added = catch_panic_blocking(add).await?;
+    let tissue = added.map_err(|refused: Refused| refused)?;
+    info!(scene = request.scene_id, tissue = tissue.id().0, "instrument added");
+    Ok(AddInstrumentResponse { tissue_id: tissue.id().0 })
+}
+
+/// Keeps a tissue and puts it into its scene.
+fn put_tissue(
+    host: &SceneHost,
+    tissue: Tissue,
+    deadline: CallDeadline,
+) -> Result<Arc<Tissue>, Refused> {
+    let turn = host.turn_blocking()?;
+    let id = host.scene.next_tissue(tissue.name())?;
+    deadline.commit()?;
+    let saved = || Box::new(SavedTissue { id, ..tissue.saved() });
+    turn.keep_blocking(|| SceneChange::TissueAdded(saved()))?;
+    let tissue = host.scene.put_tissue(tissue)?;
+    if let Some(recorder) = host.recorder() {
+        let published_ns = tissue.current().published_ns;
+        recorder.saved(published_ns, || SceneChange::TissueAdded(Box::new(tissue.saved())));
+    }
+    Ok(tissue)
 }
 
 /// Adds a tool. Parsing, indexing and the fields run on the blocking pool.
@@ -133,7 +177,7 @@ pub async fn tool(
         }
         drop(room);
         let mut made = Share::default();
-        loaded.iter().for_each(|link| made.add(share(&link.mesh, Share::of_link)));
+        loaded.iter().for_each(|link| made.add(share(&link.mesh.mesh, Share::of_link)));
         let _room = owned.reserve(&caller, made)?;
         // Checked before the fields: they take seconds to build, in vain for a tool that would be refused.
         host.scene.check_room_for_tool(&declared.name)?;
@@ -217,8 +261,7 @@ fn is_among(field: &Arc<Field>, links: &[Link]) -> bool {
     links.iter().any(|link| Arc::ptr_eq(&link.field, field))
 }
 
-fn share(loaded: &LoadedMesh, of_mesh: fn(u64, u64) -> Share) -> Share {
-    let mesh = &loaded.mesh;
+fn share(mesh: &TriangleMesh, of_mesh: fn(u64, u64) -> Share) -> Share {
     of_mesh(mesh.positions().len() as u64, mesh.n_triangles() as u64)
 }
 

@@ -230,6 +230,15 @@ impl SceneService for Scenes {
         Ok(Response::new(added))
     }
 
+    async fn add_instrument(
+        &self,
+        request: Request<proto::AddInstrumentRequest>,
+    ) -> Result<Response<proto::AddInstrumentResponse>, Status> {
+        let (caller, terms) = (caller(&request), (deadline(&request), &self.places));
+        let request = request.into_inner();
+        Ok(Response::new(add::instrument(&self.registry, &caller, terms, request).await?))
+    }
+
     async fn remove_tissue(
         &self,
         request: Request<proto::RemoveTissueRequest>,

@@ -240,7 +240,7 @@ const OTHER: Method =
 const DEFORM: &str = "SceneService/Deform";
 
 /// Known methods; a client cannot add others to the counts.
-const METHODS: [Method; 22] = {
+const METHODS: [Method; 23] = {
     const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
         Method { name, needs, runs, answers: Small }
     }
@@ -257,6 +257,7 @@ const METHODS: [Method; 22] = {
         of("SceneService/MoveScene", CHANGE, InBackground),
         of("SceneService/AddTissue", CHANGE, InBackground),
         of("SceneService/AddTool", CHANGE, InBackground),
+        of("SceneService/AddInstrument", CHANGE, InBackground),
         of("SceneService/RemoveTissue", CHANGE, InBackground),
         of("SceneService/RemoveTool", CHANGE, InBackground),
         of(DEFORM, CHANGE, InBackground),

@@ -2,11 +2,11 @@
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    oracle::shapes,
+    oracle::{Random, shapes},
     proto::{
         AddTissueHeader, AddTissueRequest, BindingChunk, BindingHeader, ControlKind, ControlMove,
-        DeformRequest, EditTopologyRequest, RenderOptions, TrackMode, TrackStart,
-        add_tissue_request, deform_request::Positions,
+        DeformRequest, EditTopologyRequest, ExportTissueResponse, RenderOptions, TrackMode,
+        TrackStart, add_tissue_request, deform_request::Positions, export_tissue_response,
     },
     scene::Limits,
     service::replay::replay_recording,
@@ -16,6 +16,7 @@ use tonic::Code;
 use super::renderings::{at, only, press};
 use crate::{
     recordings::equal::{ALL, ended, file_of, recording_server},
+    seed::{Seed, scaled},
     support::{
         folder::Folder,
         meshes::{Mesh, wire},
@@ -293,16 +294,49 @@ async fn a_recording_of_a_driven_tissue_is_replayed_to_the_bit() {
     assert_eq!(report.equal_changes, 16);
 }
 
-/// After a kill, an acknowledged cut is there, and all is where the controls of its time carry it: also the controls
-/// that the next deformation leaves out.
+/// A random triangle of an exported surface is split at a random point.
+fn random_cut(surface: &[ExportTissueResponse], random: &mut Random) -> EditTopologyRequest {
+    let chunks = || {
+        surface.iter().filter_map(|m| match &m.message {
+            Some(export_tissue_response::Message::Chunk(chunk)) => Some(chunk),
+            _ => None,
+        })
+    };
+    let ids: Vec<u32> = chunks().flat_map(|c| c.triangle_ids.clone()).collect();
+    let triangles: Vec<u32> = chunks().flat_map(|c| c.triangles.clone()).collect();
+    let positions = positions(surface);
+    let k = random.below(ids.len());
+    let [a, b, c] = triangles.as_chunks::<3>().0[k];
+    let m = positions.len() as u32 / 3;
+    let (u, v) = (random.range(0.1, 0.45) as f32, random.range(0.1, 0.45) as f32);
+    let at = |axis: usize| {
+        let [p, q, r] = [a, b, c].map(|corner| positions[3 * corner as usize + axis]);
+        p * (1.0 - u - v) + q * u + r * v
+    };
+    EditTopologyRequest {
+        scene_id: SCENE.to_owned(),
+        tissue_id: 1,
+        removed_triangles: vec![ids[k]],
+        added_positions_m: (0..3).map(at).collect(),
+        added_triangles: vec![a, b, m, b, c, m, c, a, m],
+        added_triangle_parents: vec![ids[k]; 3],
+        ..EditTopologyRequest::default()
+    }
+}
+
+/// After a kill, each of 200 acknowledged cuts is there, and all is where the controls of its time carry it: also the
+/// controls that the last deformation left out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_driven_tissue_survives_kills_with_its_controls() {
+    let seed = Seed::or(46);
     let folder = Folder::new("driven-kills");
     let seldom = [("PALPATE_STORE_POSITIONS_INTERVAL", "1h")];
     let mesh = tissue();
     for is_rigid in [false, true] {
+        let mut random = seed.random(is_rigid.into());
         let data = folder.0.join(is_rigid.to_string());
         let mut before: Option<Seen> = None;
+        let mut moves = 0;
         for round in 0..8 {
             let mut serving = Process::serve_keeping(&data, &[], &seldom);
             let mut server = TestServer::connect(serving.address()).await;
@@ -317,16 +351,19 @@ async fn a_driven_tissue_survives_kills_with_its_controls() {
                 };
                 server.add_tissue(upload(&mesh, binding)).await.expect("a tissue");
             }
-            let way = 0.01 * round as f32;
-            let moved = match is_rigid {
-                true => controls(1, &[0], &[way, 0.0, 0.0, 0.6, 0.0, 0.0, 0.8]),
-                false => controls(1, &[round % 7], &[way, 0.0, 0.15]),
-            };
-            server.deform(vec![moved]).await.remove(0).expect("good");
-            let at = positions(&server.seen().await.surfaces[0]);
-            let made = server.scenes.edit_topology(cut(round, &at)).await.expect("a cut");
-            let made = made.into_inner();
-            assert_eq!(made.durable_geometry_revision, Some(u64::from(round) + 1));
+            for _ in 0..scaled(100) / 8 + 1 {
+                let way = random.range(-0.01, 0.01) as f32;
+                let turn = DQuat::from_rotation_x(random.range(-1.0, 1.0)).as_quat().to_array();
+                let moved = match is_rigid {
+                    true => controls(1, &[0], &[&[way, 0.0, 0.0], &turn[..]].concat()),
+                    false => controls(1, &[random.below(7) as u32], &[way, 0.0, 0.15]),
+                };
+                server.deform(vec![moved]).await.remove(0).expect("good");
+                moves += 1;
+                let cut = random_cut(&server.seen().await.surfaces[0], &mut random);
+                let made = server.scenes.edit_topology(cut).await.expect("a cut").into_inner();
+                assert_eq!(made.durable_geometry_revision, Some(moves));
+            }
             before = Some(server.seen().await);
             // Killed, not asked to end.
             drop(serving);

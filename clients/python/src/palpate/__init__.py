@@ -34,6 +34,7 @@ from .pose import Pose, PoseLike
 from .program import StartedServer, find_program, start
 from .scene import Scene, SelfCollisions
 from .server import Server, connect
+from .skin import Skin, bind_skin
 from .surface import Surface
 from .tissue import Motion, Tissue
 from .tool import Tool
@@ -76,6 +77,7 @@ __all__ = [
     "SelfCollisions",
     "Server",
     "SignRule",
+    "Skin",
     "StartedServer",
     "Surface",
     "Tissue",
@@ -87,6 +89,7 @@ __all__ = [
     "Unavailable",
     "UnsweptReason",
     "bind",
+    "bind_skin",
     "connect",
     "find_program",
     "start",

@@ -40,6 +40,32 @@ def vector_message(values: npt.ArrayLike, name: str) -> dict[str, float]:
     return dict(zip("xyz", _floats(values, name, 3).tolist(), strict=True))
 
 
+def quaternions(turns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Converts rotation matrices `(n, 3, 3)` to quaternions `(n, 4)`, x, y, z, w."""
+    # Eigenvector of the greatest eigenvalue (Bar-Itzhack 2000): no branches, and also correct for half turns. Only the
+    # lower triangle is read.
+    k = np.zeros((len(turns), 4, 4))
+    x, y, z = np.moveaxis(np.diagonal(turns, axis1=1, axis2=2), 1, 0)
+    k[:, 0, 0], k[:, 1, 1], k[:, 2, 2], k[:, 3, 3] = x - y - z, y - x - z, z - x - y, x + y + z
+    k[:, 1, 0], k[:, 2, 0] = turns[:, 1, 0] + turns[:, 0, 1], turns[:, 2, 0] + turns[:, 0, 2]
+    k[:, 2, 1], k[:, 3, 0] = turns[:, 2, 1] + turns[:, 1, 2], turns[:, 2, 1] - turns[:, 1, 2]
+    k[:, 3, 1], k[:, 3, 2] = turns[:, 0, 2] - turns[:, 2, 0], turns[:, 1, 0] - turns[:, 0, 1]
+    found: npt.NDArray[np.float64] = np.linalg.eigh(k)[1][:, :, -1]
+    return found
+
+
+def rotation_matrices(turns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Converts quaternions `(n, 4)`, x, y, z, w, to rotation matrices `(n, 3, 3)`."""
+    x, y, z, w = (turns / np.linalg.norm(turns, axis=1, keepdims=True)).T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    found: npt.NDArray[np.float64] = np.moveaxis(np.array(rows), 2, 0)
+    return found
+
+
 class Pose:
     """A rigid transform: first the rotation, then the translation. A tool's pose takes tool frame to scene frame."""
 
@@ -80,27 +106,13 @@ class Pose:
         r = m[:3, :3]
         if not np.allclose(r @ r.T, np.eye(3), atol=1e-6) or np.linalg.det(r) < 0:
             raise ValueError(f"the matrix turns by\n{r}\nexpected a rotation")
-        # Eigenvector of the greatest eigenvalue (Bar-Itzhack 2000): no branches, and also correct for half turns.
-        k = np.array(
-            [
-                [r[0, 0] - r[1, 1] - r[2, 2], 0, 0, 0],
-                [r[1, 0] + r[0, 1], r[1, 1] - r[0, 0] - r[2, 2], 0, 0],
-                [r[2, 0] + r[0, 2], r[2, 1] + r[1, 2], r[2, 2] - r[0, 0] - r[1, 1], 0],
-                [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], np.trace(r)],
-            ]
-        )
-        return Pose(m[:3, 3], np.linalg.eigh(k)[1][:, -1])
+        return Pose(m[:3, 3], quaternions(r[None])[0])
 
     @property
     def matrix(self) -> npt.NDArray[np.float64]:
         """The pose as a 4 x 4 matrix."""
-        x, y, z, w = self.orientation / np.linalg.norm(self.orientation)
         matrix = np.eye(4)
-        matrix[:3, :3] = [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
+        matrix[:3, :3] = rotation_matrices(self.orientation[None])[0]
         matrix[:3, 3] = self.position_m
         return matrix
 

@@ -116,6 +116,25 @@ class Scene:
         _warn_of_unit(name, [raw.report])
         return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report), raw.binding_error_m)
 
+    def add_instrument(self, name: str, tool: Tool, link: int = 0, pose: PoseLike = (0, 0, 0)) -> Tissue:
+        """Adds a link of a tool as a body that other tools meet: the instrument in the other hand.
+
+        Loops that have this tool leave the body out. Whoever moves the instrument moves the body by
+        `Tissue.deform(controls=)` with one frame, the pose of the link; its load is the force and
+        torque on that instrument.
+
+        Args:
+            name: unique among the scene's tissues, 1 to 64 characters.
+            pose: scene frame from link frame.
+
+        Raises:
+            Refused: nothing was added.
+        """
+        raw = self.server.ask(
+            "AddInstrument", scene_id=self.id, name=name, tool_id=tool.id, link=link, pose=pose_message(pose)
+        )
+        return Tissue(self, raw.tissue_id, name, tool.reports[link])
+
     def add_tool(
         self,
         name: str,

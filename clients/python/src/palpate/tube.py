@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from .binding import Binding
 from .packed import doubles
+from .pose import quaternions, rotation_matrices
 
 Array = npt.NDArray[np.float64]
 # Rings between an end of the tube and its tip.
@@ -48,7 +49,7 @@ class Tube:
             raise ValueError(f"{wrong}; expected at least 2, above 0, at least 3")
         self._first = _any_turn(_tangents(points)[0])
         frames = self.frames(points)
-        turns = np.array([_matrix(q) for q in frames[:, 3:]])
+        turns = rotation_matrices(frames[:, 3:])
         around = 2 * np.pi * np.arange(sides) / sides
         circle = np.stack([np.cos(around), np.sin(around), np.zeros(sides)], axis=1)
         last = len(points) - 1
@@ -73,7 +74,7 @@ class Tube:
         turns = [_least_turn(self._first[:, 2], tangents[0]) @ self._first]
         for tangent in tangents[1:]:
             turns.append(_least_turn(turns[-1][:, 2], tangent) @ turns[-1])
-        return np.hstack([points, [_quaternion(turn) for turn in turns]])
+        return np.hstack([points, quaternions(np.array(turns))])
 
     def loads_n(self, load: Any) -> Array:
         """Returns the forces `(n, 3)` of a `TissueLoad` on the points. The moments about the points, of a
@@ -118,36 +119,6 @@ def _least_turn(from_: Array, to: Array) -> Array:
     v = np.cross(from_, to)
     skew = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
     turn: Array = np.eye(3) + skew + skew @ skew / (1 + cosine)
-    return turn
-
-
-def _quaternion(turn: Array) -> Array:
-    # The largest of the four squares divides the others.
-    w = np.array([1 + np.trace(turn), *(1 + 2 * np.diag(turn) - np.trace(turn))])
-    x = [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]
-    s = turn + turn.T
-    rows = np.array(
-        [
-            [*x, w[0]],
-            [w[1], s[0, 1], s[0, 2], x[0]],
-            [s[0, 1], w[2], s[1, 2], x[1]],
-            [s[0, 2], s[1, 2], w[3], x[2]],
-        ]
-    )
-    best = rows[w.argmax()]
-    unit: Array = best / np.linalg.norm(best)
-    return unit
-
-
-def _matrix(q: Array) -> Array:
-    x, y, z, w = q
-    turn: Array = np.eye(3) + 2 * np.array(
-        [
-            [-y * y - z * z, x * y - z * w, x * z + y * w],
-            [x * y + z * w, -x * x - z * z, y * z - x * w],
-            [x * z - y * w, y * z + x * w, -x * x - y * y],
-        ]
-    )
     return turn
 
 
