@@ -645,11 +645,12 @@ enum palpate_code palpate_open_session(struct palpate_scene *scene,
                                        const struct palpate_session_options *options,
                                        struct palpate_session **session);
 
-// Moves controls of a tissue that was added with a binding, and the vertices that they carry. `controls`: the ids of
-// those that move, each once, or NULL for all. `state`: three numbers for each point, seven for each frame, as in
-// `palpate_binding`. Returns once sessions can see it.
+// Moves controls of a tissue that was added with a binding, and the vertices that they carry. `kind`: that of the
+// binding. `controls`: the ids of those that move, each once, or NULL for all. `state`: three numbers for each point,
+// seven for each frame, as in `palpate_binding`. Returns once sessions can see it.
 enum palpate_code palpate_drive(struct palpate_scene *scene,
                                 uint32_t tissue_id,
+                                uint32_t kind,
                                 const uint32_t *controls,
                                 const float *state,
                                 size_t n_controls);

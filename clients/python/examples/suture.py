@@ -18,16 +18,16 @@ import palpate
 
 Array = npt.NDArray[np.float64]
 
-N_POINTS = 41
+N_POINTS = 31
 LENGTH_M, RADIUS_M = 0.1, 0.0005
 # Newtons at which the thread would be twice as long.
 STIFFNESS_N = 12.0
 # Tension at rest, as a stretch.
 SLACK = 0.98
-# The thread moves slowly: no mass, but as in a viscous fluid, in which a point has this drag.
-DRAG_N_S_PER_M = 20.0
-DT_S = 0.001
-PULL_M, PULL_S, HOLD_S = 0.015, 0.6, 1.4
+# The thread has no mass, but moves as in a viscous fluid, in which a point has this drag.
+DRAG_N_S_PER_M = 0.4
+DT_S, SUBSTEPS = 0.001, 50
+PULL_M, PULL_S, HOLD_S = 0.015, 0.6, 0.9
 
 
 class Thread:
@@ -40,13 +40,12 @@ class Thread:
 
     def step(self, loads_n: Array) -> None:
         """Moves the points by a millisecond under loads from outside."""
-        spans = np.diff(self.points_m, axis=0)
-        lengths = np.linalg.norm(spans, axis=1, keepdims=True)
-        tension = STIFFNESS_N * (lengths / self._rest_m - 1) * spans / lengths
-        forces = loads_n.copy()
-        forces[:-1] += tension
-        forces[1:] -= tension
-        self.points_m[1:-1] += DT_S / DRAG_N_S_PER_M * forces[1:-1]
+        for _ in range(SUBSTEPS):
+            spans = np.diff(self.points_m, axis=0)
+            lengths = np.sqrt((spans**2).sum(axis=1, keepdims=True))
+            tension = STIFFNESS_N * (1 / self._rest_m - 1 / lengths) * spans
+            forces = loads_n[1:-1] + np.diff(tension, axis=0)
+            self.points_m[1:-1] += DT_S / SUBSTEPS / DRAG_N_S_PER_M * forces
 
 
 def pull_of_a_string_n(way_m: float) -> float:

@@ -230,3 +230,22 @@ def test_frames_of_a_tube_are_rotations_however_the_line_turns() -> None:
         steps = np.diff(points, axis=0)
         assert np.allclose(tangents[0], steps[0] / np.linalg.norm(steps[0]), atol=1e-9)
         assert np.allclose(tangents[-1], steps[-1] / np.linalg.norm(steps[-1]), atol=1e-9)
+
+
+def test_a_tool_meets_a_link_of_another(scene: palpate.Scene) -> None:
+    blade = palpate.Link("blade", block((0.08, 0.08, 0.01), (4, 4, 1)))
+    handle = palpate.Link("handle", octahedron(0.005))
+    probe, other = scene.add_tool("probe", octahedron(0.005)), scene.add_tool("other", [handle, blade])
+    body = scene.add_instrument("other hand", other, link=1, pose=(0, 0, -0.01))
+    [told] = scene.describe().tissues
+    assert told.kind == palpate.TissueKind.INSTRUMENT and (told.tool_id, told.link) == (other.id, 1)
+    assert body.report.triangles == len(blade.mesh[1])
+    body.deform(controls=[[0, 0, 0, 0, 0, 0, 1]])
+    with scene.track([probe], render=[palpate.Render(probe, tissue_loads=True)]) as loop:
+        for z in [*np.linspace(0.008, 0.003, 100), *[0.003] * 20]:
+            rendering = loop.tick([0.01, 0.0, z]).renderings[0]
+    [load] = rendering.tissue_loads
+    assert load.control_force_xyz_n[0] == pytest.approx(-rendering.force_n, abs=1e-6)
+    assert rendering.force_n[2] == pytest.approx(1.0, abs=0.02)
+    with scene.track([other]) as loop:
+        assert not loop.tick([0, 0, 0]).tissues

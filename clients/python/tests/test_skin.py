@@ -30,9 +30,9 @@ def limb(sides: int = 16, rings: int = 25) -> tuple[np.ndarray, np.ndarray]:
     walls = np.stack([low, low + 1, on, low + 1, on + 1, on], axis=-1).reshape(-1, 3)
     first, last = np.arange(sides), (rings - 1) * (sides + 1) + np.arange(sides)
     n = len(positions)
-    caps = [[n - 2, b, a] for a, b in zip(first, first + 1, strict=True)]
-    caps += [[n - 1, a, b] for a, b in zip(last, last + 1, strict=True)]
-    return np.float32(positions).astype(np.float64), np.vstack([walls, caps])
+    tip, end = np.full(sides, n - 2), np.full(sides, n - 1)
+    caps = [np.stack([tip, first + 1, first], axis=1), np.stack([end, last, last + 1], axis=1)]
+    return np.float32(positions).astype(np.float64), np.vstack([walls, *caps])
 
 
 def weights_of(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,9 +90,7 @@ def write(path: Path, **changes: Any) -> tuple[np.ndarray, np.ndarray]:
     for k, (array, shape, kind) in enumerate(arrays):
         sent = array.astype(kind).tobytes()
         gltf.bufferViews.append(pygltflib.BufferView(buffer=0, byteOffset=len(data), byteLength=len(sent)))
-        gltf.accessors.append(
-            pygltflib.Accessor(bufferView=k, componentType=kinds[kind], count=len(array), type=shape)
-        )
+        gltf.accessors.append(pygltflib.Accessor(bufferView=k, componentType=kinds[kind], count=len(array), type=shape))
         data += sent + bytes(-len(sent) % 4)
     attributes = pygltflib.Attributes(POSITION=0, JOINTS_0=2, WEIGHTS_0=3)
     part = pygltflib.Primitive(attributes=attributes, indices=1, mode=changes.get("mode", 4))

@@ -239,12 +239,12 @@ namespace Palpate
         internal static extern palpate_code palpate_open_session(palpate_scene* scene, palpate_session_options* options, palpate_session** session);
 
         /// <summary>
-        ///  Moves controls of a tissue that was added with a binding, and the vertices that they carry. `controls`: the ids of
-        ///  those that move, each once, or NULL for all. `state`: three numbers for each point, seven for each frame, as in
-        ///  `palpate_binding`. Returns once sessions can see it.
+        ///  Moves controls of a tissue that was added with a binding, and the vertices that they carry. `kind`: that of the
+        ///  binding. `controls`: the ids of those that move, each once, or NULL for all. `state`: three numbers for each point,
+        ///  seven for each frame, as in `palpate_binding`. Returns once sessions can see it.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_drive", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        internal static extern palpate_code palpate_drive(palpate_scene* scene, uint tissue_id, uint* controls, float* state, System.UIntPtr n_controls);
+        internal static extern palpate_code palpate_drive(palpate_scene* scene, uint tissue_id, uint kind, uint* controls, float* state, System.UIntPtr n_controls);
 
         /// <summary>
         ///  As `palpate_tissue_loads`, of the controls that carry a driven tissue: forces and moments sum to those of the

@@ -78,6 +78,9 @@ class TissueKind(enum.IntEnum):
     FORBIDDEN_REGION = 2
     """Region that an instrument must stay out of: it holds rendered tools back like tissue, is marked in
     contacts, and bears no load."""
+    INSTRUMENT = 3
+    """Link of a tool, of AddInstrument. Streams and queries that have this tool leave it out; all other tools
+    meet it like tissue, and its load is the force and torque on the other instrument."""
 
 class ControlKind(enum.IntEnum):
     """Kind of the controls of a driven tissue."""
@@ -866,6 +869,12 @@ class Tissue(Answer):
         """Controls that carry its vertices, and their kind. 0: the tissue was added without a binding."""
     @property
     def control_kind(self) -> ControlKind:
+        ...
+    @property
+    def tool_id(self) -> int:
+        """Tool and link of TISSUE_KIND_INSTRUMENT. The tool may have been removed since."""
+    @property
+    def link(self) -> int:
         ...
 
 class Link(Answer):

@@ -88,14 +88,14 @@ def bind_skin(file: str | os.PathLike[str], node: str | None = None, scale_to_m:
     skinned = [n for n in gltf.all("nodes") if "mesh" in n and "skin" in n]
     chosen = [n for n in skinned if node is None or n.get("name") == node]
     if len(chosen) != 1:
-        names = ", ".join(repr(n.get("name", "")) for n in skinned)
-        raise ValueError(f"{gltf.name} has the skinned nodes [{names}], expected one, or one of them as `node`")
+        found = ", ".join(repr(n.get("name", "")) for n in skinned)
+        raise ValueError(f"{gltf.name} has the skinned nodes [{found}], expected one, or one of them as `node`")
     skin = gltf.all("skins")[chosen[0]["skin"]]
     joints: list[int] = skin["joints"]
     names = tuple(gltf.all("nodes")[j].get("name", f"joint {j}") for j in joints)
     given = skin.get("inverseBindMatrices")
-    inverse = np.tile(np.eye(4), (len(joints), 1, 1)) if given is None else gltf.matrices(given)
-    rest, scales = _frames(np.linalg.inv(inverse[: len(joints)]), names, scale_to_m)
+    inverse: Array = np.tile(np.eye(4), (len(joints), 1, 1)) if given is None else gltf.matrices(given)
+    rest, scales = _frames(np.asarray(np.linalg.inv(inverse[: len(joints)])), names, scale_to_m)
     positions, triangles, ids, weights = gltf.skinned(gltf.all("meshes")[chosen[0]["mesh"]])
     binding = Binding(rest, ids, weights)
     posed = gltf.placed()[joints]
@@ -124,7 +124,7 @@ class _Gltf:
         magic, version = struct.unpack_from("<4sI", content.ljust(8, b"\0"))
         if magic != b"glTF" or version != 2:
             raise ValueError(f"{name} begins with {content[:8]!r}, expected binary glTF, version 2")
-        chunks = {}
+        chunks: dict[bytes, bytes] = {}
         at = 12
         while at + 8 <= len(content):
             n, kind = struct.unpack_from("<I4s", content, at)
@@ -153,12 +153,16 @@ class _Gltf:
         if view["buffer"] != 0 or step < size or n > 0 and start + (n - 1) * step + size > len(self._data):
             where = f"{n} items of {size} bytes from byte {start}"
             raise ValueError(f"accessor {accessor} of {self.name} has {where}, the file has {len(self._data)}")
-        rows = np.ndarray((n, columns), kind, self._data, start, (step, kind.itemsize))
-        return rows / np.iinfo(kind).max if about.get("normalized") else rows
+        rows: npt.NDArray[Any] = np.ndarray((n, columns), kind, self._data, start, (step, kind.itemsize))
+        if about.get("normalized"):
+            rows = rows / np.iinfo(kind).max
+        return rows
 
     def matrices(self, accessor: int) -> Array:
         """Matrices, which a file has column by column."""
-        return np.float64(self.array(accessor)).reshape(-1, 4, 4).transpose(0, 2, 1)
+        by_columns = np.asarray(self.array(accessor), np.float64).reshape(-1, 4, 4)
+        matrices: Array = by_columns.transpose(0, 2, 1)
+        return matrices
 
     def placed(self) -> Array:
         """Scene frame from the frame of each node."""
@@ -203,7 +207,8 @@ class _Gltf:
 def _matrix_of(node: Any) -> Array:
     """Parent frame from the frame of a node."""
     if "matrix" in node:
-        return np.array(node["matrix"], np.float64).reshape(4, 4).T
+        given: Array = np.array(node["matrix"], np.float64).reshape(4, 4).T
+        return given
     matrix = np.eye(4)
     turn = np.array([node.get("rotation", [0, 0, 0, 1])], np.float64)
     matrix[:3, :3] = rotation_matrices(turn)[0] * node.get("scale", [1, 1, 1])

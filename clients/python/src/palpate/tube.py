@@ -71,10 +71,11 @@ class Tube:
         """Returns the frames `(n, 7)` of the points now: controls for `Tissue.deform`."""
         points = np.array(doubles(points_m, "points_m"))
         tangents = _tangents(points)
-        turns = [_least_turn(self._first[:, 2], tangents[0]) @ self._first]
-        for tangent in tangents[1:]:
-            turns.append(_least_turn(turns[-1][:, 2], tangent) @ turns[-1])
-        return np.hstack([points, quaternions(np.array(turns))])
+        # The frame of the first point at rest is turned along the line, from tangent to tangent.
+        turns = [self._first]
+        for turn in _least_turns(np.vstack([self._first[:, 2], tangents[:-1]]), tangents):
+            turns.append(turn @ turns[-1])
+        return np.hstack([points, quaternions(np.array(turns[1:]))])
 
     def loads_n(self, load: Any) -> Array:
         """Returns the forces `(n, 3)` of a `TissueLoad` on the points. The moments about the points, of a
@@ -109,17 +110,19 @@ def _any_turn(axis: Array) -> Array:
     return np.stack([first, np.cross(axis, first), axis], axis=1)
 
 
-def _least_turn(from_: Array, to: Array) -> Array:
-    """The least rotation that takes one unit vector to another."""
-    cosine = float(from_ @ to)
-    if cosine < -1 + 1e-12:
-        around = _any_turn(from_)[:, 0]
-        half: Array = 2 * np.outer(around, around) - np.eye(3)
-        return half
+def _least_turns(from_: Array, to: Array) -> Array:
+    """The least rotations that take unit vectors `(n, 3)` to others."""
+    cosine = (from_ * to).sum(axis=1)
+    is_half = cosine < -1 + 1e-12
     v = np.cross(from_, to)
-    skew = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
-    turn: Array = np.eye(3) + skew + skew @ skew / (1 + cosine)
-    return turn
+    turns = np.zeros((len(v), 3, 3))
+    turns[:, [2, 0, 1], [1, 2, 0]], turns[:, [1, 2, 0], [2, 0, 1]] = v, -v
+    turns += cosine[:, None, None] * np.eye(3)
+    turns += v[:, :, None] * v[:, None, :] / (1 + np.where(is_half, 1.0, cosine))[:, None, None]
+    for at in np.flatnonzero(is_half):
+        around = _any_turn(from_[at])[:, 0]
+        turns[at] = 2 * np.outer(around, around) - np.eye(3)
+    return turns
 
 
 def _sides(n_rings: int, sides: int) -> npt.NDArray[np.int64]:
