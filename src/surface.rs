@@ -13,7 +13,7 @@ use crate::{
         distance::point_triangle::ClosestPoint,
         mesh::{
             boundary::Boundary,
-            hub_search::{assert_hubs, note_hubs},
+            hub_search::{assert_hubs, note_hubs, note_hubs_at},
             pseudonormal::pseudonormal,
             seam_search::{assert_seams, follow_edit, follow_moved, join_again, note_seams},
             topology::{EditSite, SignRule, Topology},
@@ -460,10 +460,10 @@ impl Surface {
             self.mesh.remove_triangle(*t);
         }
         let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
-        self.topology.recount_edges(&self.mesh, &site);
-        let loose = follow_edit(&mut self.mesh, site.vertices());
+        let has_open = self.topology.recount_edges(&self.mesh, &site);
+        let loose = follow_edit(&mut self.mesh, site.vertices(), has_open);
         let site = if loose.is_empty() { site } else { site.and(self.join_again(&loose)) };
-        note_hubs(&mut self.mesh);
+        note_hubs_at(&mut self.mesh, site.vertices());
         self.list.edit(&self.mesh, removed, &added);
         self.about_changed(&site, first);
         first

@@ -1,7 +1,7 @@
-//! P16: a step of a tissue that the nodes of a grid carry, against the same positions given as vertices: time of the
-//! update, and bytes of the message.
+//! P16: a step of a tissue that the nodes of a grid carry, or one frame, against the same positions given as vertices:
+//! time of the update, and bytes of the message.
 
-use glam::{DVec3, Vec3};
+use glam::{DVec3, Quat, Vec3};
 use palpate::{
     geometry::{LoadedMesh, TriangleMesh},
     index::LatLonOptions,
@@ -11,7 +11,7 @@ use palpate::{
     scene::{
         Tissue, TissueKind,
         tissue::{
-            binding::{Binding, ControlMove as NodeMove, Controls, VertexWeights},
+            binding::{Binding, ControlFrame, ControlMove as NodeMove, Controls, VertexWeights},
             deform::Deformation,
         },
     },
@@ -28,7 +28,8 @@ const ALONG: usize = 10;
 /// Nodes of a cell, from its first.
 const CELL: [usize; 8] = [0, 1, 10, 11, 100, 101, 110, 111];
 
-/// Prints four lines for each size: all nodes move, those of five layers of ten, of one layer, of one cell.
+/// Prints five lines for each size: all nodes move, those of five layers of ten, of one layer, of one cell; and the frame
+/// of a rigid body.
 pub fn run(run: &mut Run) {
     let sizes: &[u32] = run.effort.of(&[10_000, 100_000, 1_000_000], &[1_000, 4_000]);
     for n in sizes {
@@ -39,10 +40,22 @@ pub fn run(run: &mut Run) {
         let cell = CELL.map(|node| (first + node) as u32);
         let layer = (ALONG * ALONG) as u32;
         let [half, middle] = [0..5 * layer, 4 * layer..5 * layer].map(Vec::from_iter);
-        measure(run, &format!("{name}/all-nodes"), &loaded, &grid, None);
-        measure(run, &format!("{name}/half"), &loaded, &grid, Some(&half));
-        measure(run, &format!("{name}/one-layer"), &loaded, &grid, Some(&middle));
-        measure(run, &format!("{name}/one-cell"), &loaded, &grid, Some(&cell));
+        let all = Vec::from_iter(0..10 * layer);
+        let cases =
+            [("all-nodes", &all[..]), ("half", &half), ("one-layer", &middle), ("one-cell", &cell)];
+        let (rest, weights) = (grid.nodes(), grid.weights(&loaded.mesh));
+        let points = Controls::Points(rest.clone());
+        let binding = Binding::new(points, weights, loaded.mesh.positions()).expect("it fits");
+        for (what, nodes) in cases {
+            let moves = [1.001_f32, 1.0].map(|by| {
+                let to = nodes.iter().map(|node| rest[*node as usize] * by).collect();
+                let controls = (nodes.len() < rest.len()).then(|| nodes.to_vec());
+                NodeMove { controls, to: Controls::Points(to) }
+            });
+            measure(run, &format!("{name}/{what}"), &loaded, binding.clone(), moves);
+        }
+        let (binding, moves) = body(&loaded.mesh);
+        measure(run, &format!("{name}/one-frame"), &loaded, binding, moves);
     }
 }
 
@@ -86,6 +99,20 @@ impl Grid {
     }
 }
 
+/// Binds all vertices to one frame, which turns and moves there and back.
+fn body(mesh: &TriangleMesh) -> (Binding, [NodeMove; 2]) {
+    let mut weights = VertexWeights::default();
+    mesh.positions().iter().for_each(|_| weights.push([(0, 1.0)]));
+    let at = |position: Vec3, angle: f32| {
+        let rotation = Quat::from_rotation_z(angle);
+        Controls::Frames(vec![ControlFrame { position, rotation }])
+    };
+    let rest = at(Vec3::ZERO, 0.0);
+    let binding = Binding::new(rest.clone(), weights, mesh.positions()).expect("it fits");
+    let moves = [at(Vec3::X * 1e-3, 0.01), rest].map(|to| NodeMove { controls: None, to });
+    (binding, moves)
+}
+
 fn tissue(loaded: &LoadedMesh) -> Tissue {
     let named = ("organ".to_owned(), TissueKind::Tissue);
     Tissue::new(named, loaded.clone(), LatLonOptions::default(), 0)
@@ -95,20 +122,10 @@ fn positions(tissue: &Tissue) -> Vec<Vec3> {
     tissue.current().surface.mesh().positions().to_vec()
 }
 
-/// Compares moves of some or all nodes there and back with moves of the vertices that they carry.
-fn measure(run: &mut Run, case: &str, loaded: &LoadedMesh, grid: &Grid, cell: Option<&[u32]>) {
-    let rest = grid.nodes();
+/// Compares moves of some or all controls there and back with moves of the vertices that they carry.
+fn measure(run: &mut Run, case: &str, loaded: &LoadedMesh, binding: Binding, moves: [NodeMove; 2]) {
     let mut driven = tissue(loaded);
-    let weights = grid.weights(&loaded.mesh);
-    let binding = Binding::new(Controls::Points(rest.clone()), weights, loaded.mesh.positions());
-    driven.bind(binding.expect("it fits"));
-    let moves = [1.001_f32, 1.0].map(|by| {
-        let to = match cell {
-            Some(cell) => Controls::Points(cell.iter().map(|c| rest[*c as usize] * by).collect()),
-            None => Controls::Points(rest.iter().map(|node| *node * by).collect()),
-        };
-        NodeMove { controls: cell.map(<[u32]>::to_vec), to }
-    });
+    driven.bind(binding);
     // The peer is sent the positions that the nodes give.
     let dense = tissue(loaded);
     let base = positions(&driven);
@@ -116,7 +133,7 @@ fn measure(run: &mut Run, case: &str, loaded: &LoadedMesh, grid: &Grid, cell: Op
     let deformations = moves.each_ref().map(|moved| {
         driven.drive(moved, 0).expect("it fits");
         let now = positions(&driven);
-        if cell.is_none() {
+        if moved.controls.is_none() {
             return Deformation::Dense(now);
         }
         let there = &moves[0];
@@ -154,11 +171,8 @@ fn measure(run: &mut Run, case: &str, loaded: &LoadedMesh, grid: &Grid, cell: Op
 }
 
 fn of_controls(moved: &NodeMove) -> Positions {
-    let Controls::Points(points) = &moved.to else { unreachable!("a grid has points") };
-    Positions::Controls(ControlMove {
-        control_ids: moved.controls.clone().unwrap_or_default(),
-        state: points.iter().flat_map(|p| p.to_array()).collect(),
-    })
+    let control_ids = moved.controls.clone().unwrap_or_default();
+    Positions::Controls(ControlMove { control_ids, state: moved.to.numbers() })
 }
 
 fn of_vertices(deformation: &Deformation) -> Positions {

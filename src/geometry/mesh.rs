@@ -177,7 +177,18 @@ impl TriangleMesh {
     /// As [`TriangleMesh::ring`], but of a vertex and all vertices that seams join with it, in one order for all of
     /// them.
     pub fn around(&self, v: u32) -> impl Iterator<Item = (TriangleId, usize)> + '_ {
-        self.seams.members(v).flat_map(|v| self.ring(v))
+        // Not a flattened iterator: every query that ends at an edge or a vertex visits a ring.
+        let first = self.seams.least(v);
+        let (mut member, mut corner) = (first, self.first_corner[first as usize]);
+        std::iter::from_fn(move || {
+            while corner == NO_CORNER {
+                member = self.seams.after(member).filter(|next| *next != first)?;
+                corner = self.first_corner[member as usize];
+            }
+            let here = corner;
+            corner = self.next_corner[here as usize];
+            Some((TriangleId(here / 3), (here % 3) as usize))
+        })
     }
 
     /// Returns true if seams join the vertices exactly as in another state of the mesh. O(n) if they join any.

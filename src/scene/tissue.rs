@@ -222,6 +222,7 @@ impl Tissue {
         now_ns: u64,
     ) -> Deformed {
         writer.begin_search(&current);
+        let (deformation, n_touched) = deformation.of_all_if_many(current.surface.mesh());
         let is_dense = matches!(deformation, Deformation::Dense(_));
         // From here on nothing is refused, so the spare may be taken.
         let mut next = writer.next_revision(&current, is_dense);
@@ -237,7 +238,7 @@ impl Tissue {
         self.publish(writer, next, Change::Moved(deformation), now_ns);
         Deformed {
             geometry_revision,
-            triangles_touched: touched,
+            triangles_touched: n_touched.unwrap_or(touched),
             triangles_relocated: relocated,
             welded_edges,
         }

@@ -233,13 +233,14 @@ def test_frames_of_a_tube_are_rotations_however_the_line_turns() -> None:
 
 
 def test_a_tool_meets_a_link_of_another(scene: palpate.Scene) -> None:
-    blade = palpate.Link("blade", block((0.08, 0.08, 0.01), (4, 4, 1)))
+    plate = block((0.08, 0.08, 0.01), (4, 4, 1))
+    blade = palpate.Link("blade", plate)
     handle = palpate.Link("handle", octahedron(0.005))
     probe, other = scene.add_tool("probe", octahedron(0.005)), scene.add_tool("other", [handle, blade])
     body = scene.add_instrument("other hand", other, link=1, pose=(0, 0, -0.01))
     [told] = scene.describe().tissues
     assert told.kind == palpate.TissueKind.INSTRUMENT and (told.tool_id, told.link) == (other.id, 1)
-    assert body.report.triangles == len(blade.mesh[1])
+    assert body.report.triangles == len(plate[1])
     body.deform(controls=[[0, 0, 0, 0, 0, 0, 1]])
     with scene.track([probe], render=[palpate.Render(probe, tissue_loads=True)]) as loop:
         for z in [*np.linspace(0.008, 0.003, 100), *[0.003] * 20]:

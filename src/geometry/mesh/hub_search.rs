@@ -15,6 +15,18 @@ pub fn note_hubs(mesh: &mut TriangleMesh) {
     mesh.hubs = hubs;
 }
 
+/// As [`note_hubs`] after triangles were added and removed at `vertices` alone, ascending, with all that seams join with
+/// them.
+pub fn note_hubs_at(mesh: &mut TriangleMesh, vertices: &[u32]) {
+    debug_assert!(mesh.hubs.changed.iter().all(|v| vertices.binary_search(v).is_ok()));
+    if mesh.hubs.is_known {
+        // Each triangle has noted its own vertices.
+        mesh.hubs.changed.clear();
+        mesh.hubs.changed.extend(vertices);
+    }
+    note_hubs(mesh);
+}
+
 fn update(hubs: &mut Hubs, mesh: &TriangleMesh) {
     let is_hub = |v: u32| mesh.joined(v) == v && mesh.is_hub(v);
     let found = |v: &u32| is_hub(*v).then(|| hub_at(mesh, *v));

@@ -50,13 +50,15 @@ pub fn follow_moved(mesh: &mut TriangleMesh, moved: Option<&[u32]>) -> Vec<u32> 
     about
 }
 
-/// As [`follow_moved`], but after triangles were added and removed at `vertices`.
-pub fn follow_edit(mesh: &mut TriangleMesh, vertices: &[u32]) -> Vec<u32> {
+/// As [`follow_moved`], but after triangles were added and removed at `vertices`. `has_open`: false if no edge there is
+/// open, whatever seams join.
+pub fn follow_edit(mesh: &mut TriangleMesh, vertices: &[u32], has_open: bool) -> Vec<u32> {
     if !mesh.seams.is_known {
         return Vec::new();
     }
     let mut seams = std::mem::take(&mut mesh.seams);
-    let mut rim = rim_at(mesh, vertices.iter().copied());
+    let edited = if has_open { vertices } else { &[] };
+    let mut rim = rim_at(mesh, edited.iter().copied());
     rim.retain(|v| seams.number(*v).is_none());
     add_to_rim(&mut seams, mesh, &rim);
     let changed = rim.iter().chain(vertices).filter_map(|v| seams.number(*v));
@@ -443,7 +445,7 @@ mod tests {
                     mesh.remove_triangle(t);
                     vertices.push(mesh.add_vertex(mesh.positions()[vertices[0] as usize]));
                     mesh.add_triangle([vertices[3], vertices[1], vertices[2]]);
-                    follow_edit(&mut mesh, &vertices)
+                    follow_edit(&mut mesh, &vertices, true)
                 }
                 _ => {
                     for v in &moved {

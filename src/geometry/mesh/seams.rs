@@ -96,11 +96,15 @@ impl Seams {
         self.joined.get(v as usize).map_or(v, |j| j.least)
     }
 
+    /// Vertex after `v` in the circle of those that are joined with it; `None` if no two vertices were ever joined.
+    pub fn after(&self, v: u32) -> Option<u32> {
+        self.joined.get(v as usize).map(|j| j.next)
+    }
+
     /// Vertices that are joined with `v`, itself included, ascending.
     pub fn members(&self, v: u32) -> impl Iterator<Item = u32> + '_ {
         let least = self.least(v);
-        let next = move |w: &u32| self.joined.get(*w as usize).map(|j| j.next);
-        std::iter::successors(Some(least), move |w| next(w).filter(|n| *n != least))
+        std::iter::successors(Some(least), move |w| self.after(*w).filter(|n| *n != least))
     }
 
     /// Returns true if each vertex has identical joints in both.

@@ -165,8 +165,9 @@ impl Topology {
         Topology { edges, bodies }
     }
 
-    /// Recounts edges after a change about a site. O(triangles about it).
-    pub fn recount_edges(&mut self, mesh: &TriangleMesh, site: &EditSite) {
+    /// Recounts edges after a change about a site. Returns false if none there is open, whatever seams join. O(triangles
+    /// about it).
+    pub fn recount_edges(&mut self, mesh: &TriangleMesh, site: &EditSite) -> bool {
         let after = EdgeCounts::at(mesh, site.vertices.iter().copied());
         // Never below 0: the edges before the edit are among all edges.
         let changed = |all: u32, before: u32, after: u32| all - before + after;
@@ -179,6 +180,7 @@ impl Topology {
             inconsistent: changed(all.inconsistent, before.inconsistent, after.inconsistent),
             welded: changed(all.welded, before.welded, after.welded),
         };
+        after.open > 0 || mesh.has_seams()
     }
 
     /// Recounts bodies after the edges are counted. O(triangles about the site), but O(n) if the mesh is closed and

@@ -2,7 +2,10 @@
 
 use glam::Vec3;
 
-use crate::geometry::tolerance::COORDINATE_MAX_M;
+use crate::geometry::{TriangleId, TriangleMesh, tolerance::COORDINATE_MAX_M};
+
+/// More than one vertex in this many are very many.
+const MANY: usize = 5;
 
 /// New positions of vertices: metres, scene frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,6 +130,25 @@ pub enum DeformError {
 }
 
 impl Deformation {
+    /// Returns a deformation of very many vertices as one of all, with the number of triangles that it touches: one of
+    /// all costs a seventh for each vertex, since the other copy of the tissue need not follow it.
+    pub(super) fn of_all_if_many(self, mesh: &TriangleMesh) -> (Deformation, Option<usize>) {
+        let now = mesh.positions();
+        match self {
+            Deformation::Sparse { vertices, positions } if vertices.len() > now.len() / MANY => {
+                let (mut all, mut is_moved) = (now.to_vec(), vec![false; now.len()]);
+                for (v, to) in vertices.iter().zip(positions) {
+                    (all[*v as usize], is_moved[*v as usize]) = (to, true);
+                }
+                let is_touched =
+                    |t: &TriangleId| mesh.vertices(*t).iter().any(|v| is_moved[*v as usize]);
+                let n_touched = mesh.triangle_ids().filter(is_touched).count();
+                (Deformation::Dense(all), Some(n_touched))
+            }
+            few_or_all => (few_or_all, None),
+        }
+    }
+
     /// Checks that a tissue of `n_vertices` vertices can be moved like this.
     pub(super) fn check(&self, n_vertices: usize) -> Result<(), DeformError> {
         let (positions, expected) = match self {
@@ -179,4 +201,44 @@ pub(in crate::scene) fn outside_world(positions: &[Vec3]) -> Option<(usize, f32)
 fn is_in_world(p: Vec3) -> bool {
     // The largest of three is one comparison for each vertex: a dense deformation checks hundreds of thousands.
     p.is_finite() && p.abs().max_element() <= COORDINATE_MAX_M as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        geometry::{LoadOptions, mesh::load::load},
+        index::LatLonOptions,
+        oracle::{Random, shapes},
+        scene::{Tissue, TissueKind},
+    };
+
+    /// Sparse deformations of few vertices, of very many and of all give the same answers, and the surface that moves of
+    /// its vertices give.
+    #[test]
+    fn very_many_vertices_move_as_few_do() {
+        let mut random = Random::new(20);
+        let mesh = load(shapes::organ(4_000, 5), &LoadOptions::default()).expect("a mesh");
+        let options = LatLonOptions::default();
+        let tissue = Tissue::new(("t".to_owned(), TissueKind::Tissue), mesh, options, 0);
+        let positions = |tissue: &Tissue| tissue.current().surface.mesh().positions().to_vec();
+        let mut surface = tissue.current().surface.clone();
+        let n = surface.mesh().positions().len();
+        for share in [0.1, 0.19, 0.21, 0.6, 0.05, 1.0, 0.3] {
+            let vertices: Vec<u32> =
+                (0..n as u32).filter(|_| random.range(0.0, 1.0) < share).collect();
+            let now = positions(&tissue);
+            let to = |v: &u32| now[*v as usize] + (random.unit_vector() * 2e-4).as_vec3();
+            let places: Vec<Vec3> = vertices.iter().map(to).collect();
+            let expected = surface.move_vertices(&vertices, &places);
+            let deformation = Deformation::Sparse { vertices, positions: places };
+            let done = tissue.deform(deformation, 0).expect("good");
+            assert_eq!(done.triangles_touched, expected.touched, "{share}");
+            assert_eq!(positions(&tissue), surface.mesh().positions());
+            let current = tissue.current();
+            current.surface.assert_well_formed();
+            let moved = current.moved_since(done.geometry_revision - 1, 0).expect("the last move");
+            assert_eq!(moved, (positions(&tissue)[0].as_dvec3() - now[0].as_dvec3()));
+        }
+    }
 }

@@ -45,7 +45,8 @@ impl VertexHistory {
     /// Notes a deformation before it is applied.
     pub(super) fn note(&mut self, mesh: &TriangleMesh, deformation: &Deformation, revision: u64) {
         let now = |v: u32| mesh.positions()[v as usize];
-        let displacement = |v: u32, to: &Vec3| f64::from(now(v).distance(*to));
+        // The root of the greatest square is the greatest root, to the bit.
+        let square = |from: Vec3, to: &Vec3| from.distance_squared(*to);
         let (vertices, from, farthest) = match deformation {
             Deformation::Sparse { vertices, positions } => {
                 // Looked up by binary search; clients mostly send them in order.
@@ -54,15 +55,15 @@ impl VertexHistory {
                     ascending.sort_unstable();
                 }
                 let from = ascending.iter().map(|v| now(*v)).collect();
-                let each = vertices.iter().zip(positions).map(|(v, to)| displacement(*v, to));
-                (Some(ascending), from, each.fold(0.0, f64::max))
+                let each = vertices.iter().zip(positions).map(|(v, to)| square(now(*v), to));
+                (Some(ascending), from, each.fold(0.0, f32::max))
             }
             Deformation::Dense(positions) => {
-                let each = (0..).zip(positions).map(|(v, to)| displacement(v, to));
-                (None, mesh.positions().to_vec(), each.fold(0.0, f64::max))
+                let each = mesh.positions().iter().zip(positions).map(|(now, to)| square(*now, to));
+                (None, mesh.positions().to_vec(), each.fold(0.0, f32::max))
             }
         };
-        let displacement_max = farthest * SINGLE_LENGTH_COVER;
+        let displacement_max = f64::from(farthest.sqrt()) * SINGLE_LENGTH_COVER;
         debug_assert!(displacement_max.is_finite(), "moved by {displacement_max} m");
         self.travel_m += displacement_max;
         if self.moves.len() == MOVES_MAX {
