@@ -27,7 +27,7 @@ SLACK = 0.98
 # The thread has no mass, but moves as in a viscous fluid, in which a point has this drag.
 DRAG_N_S_PER_M = 0.4
 DT_S, SUBSTEPS = 0.001, 50
-PULL_M, PULL_S, HOLD_S = 0.015, 0.6, 0.9
+PULL_M, PULL_S, HOLD_S = 0.015, 0.4, 0.4
 
 
 class Thread:
