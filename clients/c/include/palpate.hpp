@@ -205,40 +205,21 @@ public:
         });
     }
     Result<TissueLoad> tissue_load(std::uint32_t tissue_id) const {
-        TissueLoad load;
-        std::size_t room = 256;
-        for (;;) {
-            load.vertices.resize(room);
-            load.forces_n.resize(3 * room);
-            palpate_code code = palpate_tissue_loads(session_.get(), tissue_id, load.vertices.data(),
-                                                     load.forces_n.data(), load.vertices.size(), &room,
-                                                     &load.geometry_revision);
-            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<TissueLoad>::failed(code);
-            if (code == PALPATE_OK) {
-                load.vertices.resize(room);
-                load.forces_n.resize(3 * room);
-                return load;
-            }
-        }
+        return load<TissueLoad>([&](TissueLoad& to, std::size_t* room) {
+            to.vertices.resize(*room);
+            to.forces_n.resize(3 * *room);
+            return palpate_tissue_loads(session_.get(), tissue_id, to.vertices.data(), to.forces_n.data(), *room, room,
+                                        &to.geometry_revision);
+        });
     }
     Result<ControlLoad> control_load(std::uint32_t tissue_id) const {
-        ControlLoad load;
-        std::size_t room = 256;
-        for (;;) {
-            load.controls.resize(room);
-            load.forces_n.resize(3 * room);
-            load.torques_nm.resize(3 * room);
-            palpate_code code = palpate_control_loads(session_.get(), tissue_id, load.controls.data(),
-                                                      load.forces_n.data(), load.torques_nm.data(),
-                                                      load.controls.size(), &room, &load.geometry_revision);
-            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<ControlLoad>::failed(code);
-            if (code == PALPATE_OK) {
-                load.controls.resize(room);
-                load.forces_n.resize(3 * room);
-                load.torques_nm.resize(3 * room);
-                return load;
-            }
-        }
+        return load<ControlLoad>([&](ControlLoad& to, std::size_t* room) {
+            to.controls.resize(*room);
+            to.forces_n.resize(3 * *room);
+            to.torques_nm.resize(3 * *room);
+            return palpate_control_loads(session_.get(), tissue_id, to.controls.data(), to.forces_n.data(),
+                                         to.torques_nm.data(), *room, room, &to.geometry_revision);
+        });
     }
     Result<palpate_session_status> status() const {
         palpate_session_status status{};
@@ -251,6 +232,18 @@ public:
     palpate_session* get() const noexcept { return session_.get(); }
 
 private:
+    // Asks until the load has exactly as much room as it needs.
+    template <typename T, typename Ask>
+    static Result<T> load(const Ask& ask) {
+        T found;
+        std::size_t room = 256;
+        for (;;) {
+            const std::size_t before = room;
+            const palpate_code code = ask(found, &room);
+            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<T>::failed(code);
+            if (code == PALPATE_OK && room == before) return found;
+        }
+    }
     template <typename T, typename Ask>
     static Result<std::vector<T>> all(const Ask& ask) {
         std::vector<T> found(64);

@@ -181,6 +181,9 @@ def test_what_is_no_skin_is_named(tmp_path: Path) -> None:
     path.write_bytes(whole[:-400])
     with pytest.raises(ValueError, match=r"accessor 4 of .* the file has"):
         palpate.bind_skin(path)
+    path.write_bytes(whole.replace(b'"joints"', b'"joinTs"'))
+    with pytest.raises(ValueError, match=r"limb.glb is not whole: it has no 'joints'"):
+        palpate.bind_skin(path)
     path.write_bytes(b"ply\n")
     with pytest.raises(ValueError, match="expected binary glTF"):
         palpate.bind_skin(path)

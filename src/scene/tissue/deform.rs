@@ -213,8 +213,7 @@ mod tests {
         scene::{Tissue, TissueKind},
     };
 
-    /// Sparse deformations of few vertices, of very many and of all give the same answers, and the surface that moves of
-    /// its vertices give.
+    /// Sparse deformations of few vertices, of very many and of all are answered as moves of a surface's vertices are.
     #[test]
     fn very_many_vertices_move_as_few_do() {
         let mut random = Random::new(20);

@@ -16,6 +16,7 @@ use crate::{
     },
     scene::{
         Link, Tissue, Tool, ToolParts,
+        memory::binding_bytes_expected,
         saved::{SavedTissue, SavedTool, SceneChange},
     },
     sdf::{Field, FieldOptions},
@@ -106,8 +107,11 @@ pub async fn instrument(
     let pose = pose_or_identity(&request.pose.unwrap_or_default()).map_err(|e| e.within("pose"))?;
     let tool = host.scene.tool(tool_id(request.tool_id)).map_err(Refused::from)?;
     let link = query::link_of(&tool, request.link, "link")?;
-    let room =
-        registry.reserve(caller, share(tool.links[link].surface.mesh(), Share::of_tissue))?;
+    let mesh = tool.links[link].surface.mesh();
+    let mut asked = share(mesh, Share::of_tissue);
+    let n_weights = mesh.positions().len() as u64;
+    asked.add(Share::of_bytes(binding_bytes_expected(1, n_weights)));
+    let room = registry.reserve(caller, asked)?;
     let place = places.take(caller).await;
     let add = move || {
         let (_place, _room) = (place, room);

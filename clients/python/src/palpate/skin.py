@@ -85,6 +85,13 @@ def bind_skin(file: str | os.PathLike[str], node: str | None = None, scale_to_m:
         ValueError: the file is not such a file, or says otherwise how the mesh is placed.
     """
     gltf = _Gltf(Path(file).read_bytes(), os.fspath(file))
+    try:
+        return _skin(gltf, node, scale_to_m)
+    except (KeyError, IndexError, TypeError) as wrong:
+        raise ValueError(f"{gltf.name} is not whole: it has no {wrong}") from wrong
+
+
+def _skin(gltf: _Gltf, node: str | None, scale_to_m: float) -> Skin:
     skinned = [n for n in gltf.all("nodes") if "mesh" in n and "skin" in n]
     chosen = [n for n in skinned if node is None or n.get("name") == node]
     if len(chosen) != 1:
