@@ -7,7 +7,7 @@ pub mod aabb;
 pub mod clipped_triangle;
 pub mod direction;
 pub mod distance;
-mod four_lanes;
+pub(crate) mod four_lanes;
 pub mod kdop;
 pub mod lanes;
 pub mod mesh;

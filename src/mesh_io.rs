@@ -25,7 +25,11 @@ pub use cells::CellCounts;
 pub use mesh_file::MeshFile;
 pub use read_error::{FilePlace, MeshReadError};
 
+use glam::Vec3;
+
 use crate::geometry::MeshData;
+use cells::{CellKind, Cells};
+use read_room::ReadRoom;
 
 /// The file formats that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +130,26 @@ pub fn read_file(bytes: &[u8], format: MeshFormat) -> Result<MeshFile, MeshReadE
         MeshFormat::Msh => msh::read(bytes),
         MeshFormat::Glb => glb::read(bytes).map(MeshFile::from),
     }
+}
+
+/// Returns the surface of a volume mesh: the faces of exactly one cell, which face outwards. Vertices keep the numbers of
+/// the nodes.
+///
+/// # Errors
+/// Returns an error if a cell has a corner that is not in `nodes`.
+pub fn boundary(
+    nodes: Vec<Vec3>,
+    tetrahedra: &[[u32; 4]],
+    hexahedra: &[[u32; 8]],
+) -> Result<MeshData, MeshReadError> {
+    let mut room = ReadRoom::endless();
+    let n = tetrahedra.len() as u64 + hexahedra.len() as u64;
+    let n_corners = 4 * tetrahedra.len() as u64 + 8 * hexahedra.len() as u64;
+    let mut cells = Cells::with_room(n, n_corners, &mut room, FilePlace::Cell(0))?;
+    tetrahedra.iter().for_each(|corners| cells.push(CellKind::Tetrahedron, corners));
+    hexahedra.iter().for_each(|corners| cells.push(CellKind::Hexahedron, corners));
+    let (triangles, _) = cells.boundary(&nodes, &mut room)?;
+    Ok(MeshData { positions: nodes, triangles })
 }
 
 /// Removes the byte order mark that some editors put before a text: with it the first word would differ, and an OBJ's

@@ -93,8 +93,8 @@ impl LinkUpload {
 pub struct TissueUpload {
     /// Name, unique in its scene.
     pub name: String,
-    /// Mesh in the scene's frame.
-    pub mesh: MeshSource,
+    /// Mesh in the scene's frame; `None`: the boundary of the binding's cells.
+    pub mesh: Option<MeshSource>,
     /// Options, such as a forbidden region or the wall of a lumen.
     pub options: TissueOptions,
     /// Fills holes as for a link.
@@ -109,6 +109,7 @@ impl TissueUpload {
     /// Creates a tissue with default options, its mesh as it is.
     pub fn new(name: impl Into<String>, mesh: MeshSource) -> TissueUpload {
         let (name, options) = (name.into(), TissueOptions::default());
+        let mesh = Some(mesh);
         TissueUpload { name, mesh, options, fill_holes_m: 0.0, weld_m: 0.0, binding: None }
     }
 }
@@ -259,15 +260,16 @@ impl Client {
         let header = AddTissueHeader {
             scene_id: scene_id.to_owned(),
             name: name.clone(),
-            mesh: Some(MeshHeader { fill_holes_m, weld_m, ..mesh.header() }),
+            mesh: mesh.as_ref().map(|m| MeshHeader { fill_holes_m, weld_m, ..m.header() }),
             options: Some(*options),
             binding: binding.as_ref().map(TissueBinding::header),
         };
         // The header comes first: it states the size of the mesh, so the server can refuse before it takes any of it.
+        let mesh_chunks = || mesh.as_ref().map_or(Vec::new(), |mesh| mesh.chunks(0));
         let binding_chunks = || binding.as_ref().map_or(Vec::new(), TissueBinding::chunks);
         let messages = || {
             once(Message::Header(header.clone()))
-                .chain(iter(mesh.chunks(0)).map(Message::Chunk))
+                .chain(iter(mesh_chunks()).map(Message::Chunk))
                 .chain(iter(binding_chunks()).map(Message::Binding))
                 .map(|message| AddTissueRequest { message: Some(message) })
         };

@@ -7,10 +7,10 @@
 use std::ops::{Add, Div, Mul, Sub};
 
 /// Number of lanes.
-pub(super) const FOUR: usize = 4;
+pub(crate) const FOUR: usize = 4;
 
 /// Instruction set of the processor, which creates lanes.
-pub(super) trait FourLanes: Copy {
+pub(crate) trait FourLanes: Copy {
     /// Numbers in lanes.
     type Four: Four;
     /// Loads these numbers.
@@ -20,7 +20,7 @@ pub(super) trait FourLanes: Copy {
 }
 
 /// Numbers in lanes. Bit n of a comparison is its result in lane n.
-pub(super) trait Four:
+pub(crate) trait Four:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
     /// The lesser of two; `other` if they are equal or either is NaN.
@@ -41,11 +41,11 @@ pub(super) trait Four:
 
 /// Instructions of any processor.
 #[derive(Clone, Copy)]
-pub(super) struct Portable;
+pub(crate) struct Portable;
 
 /// Four numbers in an array.
 #[derive(Clone, Copy)]
-pub(super) struct PortableFour([f64; FOUR]);
+pub(crate) struct PortableFour([f64; FOUR]);
 
 impl FourLanes for Portable {
     type Four = PortableFour;
@@ -143,7 +143,7 @@ operator!(Mul, mul, *, _mm256_mul_pd);
 operator!(Div, div, /, _mm256_div_pd);
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use wide::Wide;
+pub(crate) use wide::Wide;
 
 #[cfg(target_arch = "x86_64")]
 mod wide {
@@ -159,16 +159,16 @@ mod wide {
     /// A processor that has AVX2. Functions that use it must be compiled for AVX2 (`target_feature`), or each operation
     /// is a call.
     #[derive(Clone, Copy)]
-    pub(in crate::geometry) struct Wide(());
+    pub(crate) struct Wide(());
 
     /// Four numbers in a register.
     #[derive(Clone, Copy)]
-    pub(in crate::geometry) struct WideFour(pub(super) __m256d);
+    pub(crate) struct WideFour(pub(crate) __m256d);
 
     impl Wide {
         /// Returns a `Wide` if searches use AVX2.
         #[inline(always)]
-        pub(in crate::geometry) fn here() -> Option<Wide> {
+        pub(crate) fn here() -> Option<Wide> {
             are_wide().then_some(Wide(()))
         }
     }

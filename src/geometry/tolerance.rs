@@ -305,3 +305,15 @@ pub const ON_EDGE_SHARE: f64 = 1e-5;
 /// Minimum determinant of a blend of rotations that is inverted. Frames that turn against each other blend to a matrix
 /// that flattens space; below, rounding would be amplified a millionfold.
 pub const BLEND_DETERMINANT_MIN: f64 = 1e-6;
+
+/// Least sixfold volume of a cell, as a share of the cube of its size, with which it can carry vertices. Barycentric
+/// weights divide by the volume and lose as many digits.
+pub const CELL_VOLUME_MIN: f64 = 1e-12;
+
+/// Barycentric weight below which a vertex counts as lying in the opposite face: rounding of the weights of a cell that
+/// is not flat.
+pub const CELL_WEIGHT_ROUNDING: f64 = 1e-9;
+
+/// Rounding of a coordinate to `f32`, as a share of it, in each of three coordinates of a vertex and of a cell's corner:
+/// a vertex that is no farther from a cell lies on it.
+pub const SINGLE_COORDINATE_ROUNDING: f64 = 2.5e-7;

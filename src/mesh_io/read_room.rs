@@ -41,6 +41,11 @@ impl ReadRoom {
         ReadRoom::new(file, of_any)
     }
 
+    /// Room for cells that are in memory.
+    pub(super) fn endless() -> ReadRoom {
+        ReadRoom { n_file_bytes: 0, left: u64::MAX }
+    }
+
     /// Room for a file, by one of the functions above.
     pub(super) fn new(file: &[u8], most: fn(u64) -> u64) -> ReadRoom {
         let n_file_bytes = file.len() as u64;

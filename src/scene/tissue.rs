@@ -6,6 +6,7 @@
 //! fresh copy.
 
 pub mod binding;
+pub mod cells;
 pub mod deform;
 pub mod driven;
 pub mod edit;

@@ -12,6 +12,7 @@
 mod agones;
 #[cfg(unix)]
 mod buckets;
+mod cells;
 mod client;
 mod cluster;
 mod config;

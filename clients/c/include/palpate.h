@@ -236,6 +236,15 @@ typedef struct palpate_binding {
   const double *weights;
   // Number of weights of all vertices.
   size_t n_weights;
+  // Instead of weights, a volume mesh whose nodes are the controls, which are points: each vertex is bound to the cell
+  // around it, or else to the nearest. Four corners of each tetrahedron, in either orientation.
+  const uint32_t *tetrahedra;
+  // Number of tetrahedra.
+  size_t n_tetrahedra;
+  // Eight corners of each hexahedron: a quadrilateral and, in the same order, the quadrilateral opposite.
+  const uint32_t *hexahedra;
+  // Number of hexahedra.
+  size_t n_hexahedra;
 } palpate_binding;
 
 // Options of a tissue.
@@ -546,8 +555,8 @@ enum palpate_code palpate_close_scene(struct palpate_scene **scene);
 // Deletes the scene; its sessions end. `palpate_close_scene` must still be called.
 enum palpate_code palpate_delete_scene(struct palpate_scene *scene);
 
-// Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters. `options`: NULL for the defaults. See
-// `palpate_last_warning` too.
+// Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters. `mesh`: NULL for the boundary of the
+// binding's cells, whose vertices are the nodes. `options`: NULL for the defaults. See `palpate_last_warning` too.
 enum palpate_code palpate_add_tissue(struct palpate_scene *scene,
                                      const char *name,
                                      const struct palpate_mesh *mesh,

@@ -131,6 +131,9 @@ pub(crate) unsafe fn binding(
         at_most(sent.n_controls, most, "binding.n_controls")?;
         at_most(sent.n_vertices, most, "binding.n_vertices")?;
         at_most(sent.n_weights, most * CONTROLS_PER_VERTEX_MAX, "binding.n_weights")?;
+        let cells_max = limits.triangles_per_mesh as usize;
+        at_most(sent.n_tetrahedra, cells_max, "binding.n_tetrahedra")?;
+        at_most(sent.n_hexahedra, cells_max, "binding.n_hexahedra")?;
         let counts = array(sent.weights_per_vertex, sent.n_vertices, "binding.weights_per_vertex")?;
         let n_rest = Controls::numbers_each(kind == ControlKind::Frames) * sent.n_controls;
         let data = BindingChunk {
@@ -138,6 +141,9 @@ pub(crate) unsafe fn binding(
             weights_per_vertex: counts.to_vec(),
             controls: array(sent.ids, sent.n_weights, "binding.ids")?.to_vec(),
             weights: array(sent.weights, sent.n_weights, "binding.weights")?.to_vec(),
+            tetrahedra: array(sent.tetrahedra, 4 * sent.n_tetrahedra, "binding.tetrahedra")?
+                .to_vec(),
+            hexahedra: array(sent.hexahedra, 8 * sent.n_hexahedra, "binding.hexahedra")?.to_vec(),
         };
         Ok(Some(TissueBinding { kind, data }))
     }

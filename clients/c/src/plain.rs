@@ -120,6 +120,15 @@ pub struct palpate_binding {
     pub weights: *const f64,
     /// Number of weights of all vertices.
     pub n_weights: usize,
+    /// Instead of weights, a volume mesh whose nodes are the controls, which are points: each vertex is bound to the cell
+    /// around it, or else to the nearest. Four corners of each tetrahedron, in either orientation.
+    pub tetrahedra: *const u32,
+    /// Number of tetrahedra.
+    pub n_tetrahedra: usize,
+    /// Eight corners of each hexahedron: a quadrilateral and, in the same order, the quadrilateral opposite.
+    pub hexahedra: *const u32,
+    /// Number of hexahedra.
+    pub n_hexahedra: usize,
 }
 
 /// Controls are points, such as the nodes of a volume mesh.
@@ -251,7 +260,7 @@ pub struct palpate_session_options {
 
 growing!(
     palpate_address ends with timeout_s,
-    palpate_binding ends with n_weights,
+    palpate_binding ends with n_hexahedra,
     palpate_cut ends with parents,
     palpate_link ends with weld_m,
     palpate_session_options ends with omit_sweep,

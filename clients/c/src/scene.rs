@@ -4,7 +4,9 @@ use std::{ffi::c_char, ptr};
 
 use glam::DVec3;
 use palpate::{
-    client::{LinkUpload, TissueUpload, local_model::on_the_wire, mesh_source::MeshSource},
+    client::{
+        LinkUpload, TissueBinding, TissueUpload, local_model::on_the_wire, mesh_source::MeshSource,
+    },
     geometry::TriangleId,
     proto::{SurfaceOrientation, TissueKind, TissueOptions},
     scene::{
@@ -59,8 +61,8 @@ pub unsafe extern "C" fn palpate_delete_scene(scene: *mut palpate_scene) -> palp
     })
 }
 
-/// Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters. `options`: NULL for the defaults. See
-/// `palpate_last_warning` too.
+/// Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters. `mesh`: NULL for the boundary of the
+/// binding's cells, whose vertices are the nodes. `options`: NULL for the defaults. See `palpate_last_warning` too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_add_tissue(
     scene: *mut palpate_scene,
@@ -73,11 +75,15 @@ pub unsafe extern "C" fn palpate_add_tissue(
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
-            let (name, mesh) = (text(name, "name")?, read(mesh, "mesh")?);
+            let name = text(name, "name")?;
             let options = tissue_options(options)?;
             let limits = scene.theatre.limits();
-            let mesh = raw(mesh, "mesh", &limits)?;
             let binding = binding(options.binding, &limits)?;
+            let has_cells = binding.as_ref().is_some_and(TissueBinding::has_cells);
+            let mesh = match mesh.is_null() && has_cells {
+                true => None,
+                false => Some(raw(read(mesh, "mesh")?, "mesh", &limits)?),
+            };
             let upload = TissueUpload { binding, ..tissue(name, mesh, &options) };
             *tissue_id = id_of(scene.theatre.add_tissue(&upload)?);
         }
@@ -103,7 +109,7 @@ pub unsafe extern "C" fn palpate_add_tissue_file(
             let (name, options) = (text(name, "name")?, tissue_options(options)?);
             let mesh = opened(text(file, "file")?, scale_to_m)?;
             let binding = binding(options.binding, &scene.theatre.limits())?;
-            let upload = TissueUpload { binding, ..tissue(name, mesh, &options) };
+            let upload = TissueUpload { binding, ..tissue(name, Some(mesh), &options) };
             *tissue_id = id_of(scene.theatre.add_tissue(&upload)?);
         }
         Ok(())
@@ -457,7 +463,7 @@ unsafe fn tissue_options(
     is_known.then_some(options).ok_or_else(|| Failure::argument(wrong()))
 }
 
-fn tissue(name: &str, mesh: MeshSource, sent: &palpate_tissue_options) -> TissueUpload {
+fn tissue(name: &str, mesh: Option<MeshSource>, sent: &palpate_tissue_options) -> TissueUpload {
     let is_set = |flag| sent.flags & flag != 0;
     let orientation = match is_set(PALPATE_AS_WOUND) {
         true => SurfaceOrientation::AsWound,
@@ -470,7 +476,7 @@ fn tissue(name: &str, mesh: MeshSource, sent: &palpate_tissue_options) -> Tissue
     let (kind, orientation) = (kind.into(), orientation.into());
     let options = TissueOptions { kind, orientation, ..TissueOptions::default() };
     let palpate_tissue_options { fill_holes_m, weld_m, .. } = *sent;
-    TissueUpload { options, fill_holes_m, weld_m, ..TissueUpload::new(name, mesh) }
+    TissueUpload { name: name.to_owned(), mesh, options, fill_holes_m, weld_m, binding: None }
 }
 
 /// Stores the warnings, and returns the id.

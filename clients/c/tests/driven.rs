@@ -127,6 +127,7 @@ fn check(mut server: *mut palpate_server, are_frames: bool) {
         let half = [0.5; 8];
         let halves = palpate_binding { weights: half.as_ptr(), ..binding };
         refused(add(halves, &mut tissue), "vertex 0 sum to 0.5");
+        binds_to_cells(scene);
         ok(palpate_add_tissue(scene, name.as_ptr(), &bound.mesh(), &options, &mut tissue));
         assert_eq!(exported(scene, tissue, n), bound.xyz);
 
@@ -188,6 +189,75 @@ fn check(mut server: *mut palpate_server, are_frames: bool) {
         ok(palpate_close_session(&mut session));
         ok(palpate_close_scene(&mut scene));
         ok(palpate_close(&mut server));
+    }
+}
+
+/// A cube of one hexahedron, or of six tetrahedra: a surface that it carries, and its own boundary.
+///
+/// # Safety
+/// `scene` is open.
+unsafe fn binds_to_cells(scene: *mut palpate_scene) {
+    let square = [[0.0_f32, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]];
+    let nodes: Vec<[f32; 3]> =
+        [0.0, 1.0].iter().flat_map(|z| square.map(|[x, y]| [x, y, *z])).collect();
+    let hexahedron = [0, 1, 2, 3, 4, 5, 6, 7];
+    let tetrahedra = [0, 1, 3, 4_u32];
+    let by_nodes = palpate_binding {
+        controls: nodes.as_ptr().cast(),
+        n_controls: nodes.len(),
+        hexahedra: hexahedron.as_ptr(),
+        n_hexahedra: 1,
+        ..Default::default()
+    };
+    let ball = sphere(0.3, 4);
+    let xyz: Vec<f32> = ball.positions.iter().flat_map(|p| (*p + 0.5).to_array()).collect();
+    let mesh = palpate_mesh {
+        positions: xyz.as_ptr(),
+        n_vertices: xyz.len() / 3,
+        triangles: ball.triangles.as_ptr().cast(),
+        n_triangles: ball.triangles.len(),
+        scale_to_m: 0.0,
+    };
+    // SAFETY: all pointers point to live objects, or are NULL where the header allows it.
+    unsafe {
+        let add = |mesh: *const palpate_mesh, binding: palpate_binding, tissue: &mut u32| {
+            let options = palpate_tissue_options { binding: &binding, ..Default::default() };
+            palpate_add_tissue(scene, text("of cells").as_ptr(), mesh, &options, tissue)
+        };
+        let mut tissue = 0;
+        let (one, ids) = ([1.0], [0]);
+        let both =
+            palpate_binding { ids: ids.as_ptr(), weights: one.as_ptr(), n_weights: 1, ..by_nodes };
+        refused(add(&mesh, both, &mut tissue), "weights");
+        let frames = palpate_binding { kind: PALPATE_FRAMES, n_controls: 1, ..by_nodes };
+        refused(add(&mesh, frames, &mut tissue), "points");
+        let few = palpate_binding { n_controls: 7, ..by_nodes };
+        refused(add(&mesh, few, &mut tissue), "expected");
+        refused(add(ptr::null(), few, &mut tissue), "corner");
+        let none = palpate_binding { n_hexahedra: 0, ..by_nodes };
+        refused(add(ptr::null(), none, &mut tissue), "mesh is NULL");
+
+        ok(add(&mesh, by_nodes, &mut tissue));
+        // Sheared: linear in the corners, and so in each of the six tetrahedra.
+        let sheared: Vec<[f32; 3]> = nodes.iter().map(|[x, y, z]| [x + 0.5 * z, *y, *z]).collect();
+        let state = sheared.as_ptr().cast();
+        ok(palpate_drive(scene, tissue, PALPATE_POINTS, ptr::null(), state, nodes.len()));
+        for (got, rest) in exported(scene, tissue, xyz.len() / 3).chunks(3).zip(xyz.chunks(3)) {
+            assert!((got[0] - rest[0] - 0.5 * rest[2]).abs() < 1e-6, "{got:?} from {rest:?}");
+            assert_eq!(got[1..], rest[1..]);
+        }
+        ok(palpate_remove_tissue(scene, tissue));
+
+        let one = palpate_binding {
+            tetrahedra: tetrahedra.as_ptr(),
+            n_tetrahedra: 1,
+            hexahedra: ptr::null(),
+            n_hexahedra: 0,
+            ..by_nodes
+        };
+        ok(add(ptr::null(), one, &mut tissue));
+        assert_eq!(exported(scene, tissue, nodes.len()), nodes.as_flattened());
+        ok(palpate_remove_tissue(scene, tissue));
     }
 }
 

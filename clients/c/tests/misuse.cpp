@@ -505,6 +505,24 @@ void tissues(palpate_server* server) {
     // Half a turn about z, and 0.1 m up.
     MUST(distance({-0.01, -0.01, 0.11}) < -1e-3);
 
+    auto cells = sized<palpate_binding>();
+    const std::uint32_t cell[] = {0, 1, 2, 3};
+    const float nodes[] = {0, 0, 0.2f, 0.05f, 0, 0.2f, 0, 0.05f, 0.2f, 0, 0, 0.25f};
+    cells.controls = nodes;
+    cells.n_controls = 4;
+    options.binding = &cells;
+    REFUSED(palpate_add_tissue(scene, "cell", nullptr, &options, &tissue), "mesh is NULL");
+    cells.n_tetrahedra = SIZE_MAX;
+    REFUSED(palpate_add_tissue(scene, "cell", nullptr, &options, &tissue), "binding.n_tetrahedra is");
+    cells.n_tetrahedra = 1;
+    REFUSED(palpate_add_tissue(scene, "cell", nullptr, &options, &tissue), "binding.tetrahedra is NULL");
+    cells.tetrahedra = cell;
+    cells.n_hexahedra = SIZE_MAX / 4;
+    REFUSED(palpate_add_tissue(scene, "cell", nullptr, &options, &tissue), "binding.n_hexahedra is");
+    cells.n_hexahedra = 0;
+    DOES(palpate_add_tissue(scene, "cell", nullptr, &options, &tissue));
+    MUST(distance({0.01, 0.01, 0.21}) < -1e-3);
+
     MUST(*palpate_last_warning() == 0);
     const palpate_mesh millimetres = palpate::mesh(corners, outwards, 50);
     DOES(palpate_add_tissue(scene, "large", &millimetres, nullptr, &tissue));

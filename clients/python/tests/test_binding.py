@@ -94,6 +94,33 @@ def test_a_driven_tissue_is_where_its_nodes_carry_it(scene: palpate.Scene) -> No
         tissue.deform(nodes, controls=nodes)
 
 
+def test_the_server_binds_to_cells_as_bind_does(scene: palpate.Scene) -> None:
+    random = np.random.default_rng(7)
+    nodes, hexahedra = grid(5, 0.1)
+    nodes = np.float64(np.float32(nodes + random.normal(0, 0.001, nodes.shape)))
+    positions, triangles = octahedron(0.045)
+    positions = np.float32(positions)
+    for cells in (hexahedra, hexahedra[:, _SIX].reshape(-1, 4)):
+        binding = palpate.bind((positions, triangles), nodes, cells)
+        tissue = scene.add_tissue(f"of {len(cells)}", (positions, triangles), volume=(nodes, cells))
+        assert (tissue.vertices_outside, tissue.outside_max_m, tissue.weight_min) == (0, 0.0, 0.0)
+        moved = nodes + random.normal(0, 0.002, nodes.shape)
+        tissue.deform(controls=moved)
+        assert np.allclose(tissue.export().positions_m, product(binding, moved), atol=2e-8)
+    bounded = scene.add_tissue("boundary", volume=(nodes, hexahedra))
+    assert bounded.report.triangles == 2 * 6 * 4 * 4
+    assert (bounded.export().positions_m == np.float32(nodes)).all()
+    wide = scene.add_tissue("wide", octahedron(0.06), volume=(nodes, hexahedra))
+    assert wide.vertices_outside == 6 and 0.005 < wide.outside_max_m < 0.02 and wide.weight_min < 0
+    for given in ({}, {"binding": binding}, {"volume": (nodes, cells), "binding": binding}):
+        with pytest.raises(ValueError, match="expected mesh or volume, and binding or volume"):
+            scene.add_tissue("wrong", **given)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no cell"):
+        scene.add_tissue("wrong", volume=(nodes, np.empty((0, 4), int)))
+    with pytest.raises(palpate.InvalidArgument, match="binding.tetrahedra"):
+        scene.add_tissue("wrong", volume=(nodes, [[0, 1, 2, 999]]))
+
+
 def test_nodes_bear_what_the_hand_presses_with(scene: palpate.Scene) -> None:
     tissue, _, nodes = driven(scene)
     probe = scene.add_tool("probe", octahedron(0.005))

@@ -146,8 +146,8 @@ namespace Palpate
         internal static extern palpate_code palpate_delete_scene(palpate_scene* scene);
 
         /// <summary>
-        ///  Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters. `options`: NULL for the defaults. See
-        ///  `palpate_last_warning` too.
+        ///  Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters. `mesh`: NULL for the boundary of the
+        ///  binding's cells, whose vertices are the nodes. `options`: NULL for the defaults. See `palpate_last_warning` too.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_add_tissue", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_add_tissue(palpate_scene* scene, byte* name, palpate_mesh* mesh, palpate_tissue_options* options, uint* tissue_id);
@@ -530,6 +530,23 @@ namespace Palpate
         ///  Number of weights of all vertices.
         /// </summary>
         public System.UIntPtr n_weights;
+        /// <summary>
+        ///  Instead of weights, a volume mesh whose nodes are the controls, which are points: each vertex is bound to the cell
+        ///  around it, or else to the nearest. Four corners of each tetrahedron, in either orientation.
+        /// </summary>
+        public uint* tetrahedra;
+        /// <summary>
+        ///  Number of tetrahedra.
+        /// </summary>
+        public System.UIntPtr n_tetrahedra;
+        /// <summary>
+        ///  Eight corners of each hexahedron: a quadrilateral and, in the same order, the quadrilateral opposite.
+        /// </summary>
+        public uint* hexahedra;
+        /// <summary>
+        ///  Number of hexahedra.
+        /// </summary>
+        public System.UIntPtr n_hexahedra;
     }
 
     /// <summary>

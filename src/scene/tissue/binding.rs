@@ -11,8 +11,10 @@ use glam::{DMat3, DVec3, Quat, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::deform::outside_world;
+#[cfg(target_arch = "x86_64")]
+use crate::geometry::four_lanes::Wide;
 use crate::geometry::{
-    lanes::are_wide,
+    four_lanes::{Four, FourLanes, Portable},
     tolerance::{QUATERNION_NORM_SLACK, WEIGHT_SUM_SLACK},
 };
 
@@ -122,6 +124,19 @@ pub enum BindingError {
         /// Number of controls.
         n_controls: usize,
     },
+    /// A cell with a corner that does not exist.
+    #[error("cell {cell} has node {node}, expected less than {n_nodes}")]
+    UnknownNode {
+        /// The cell: a tetrahedron, or one of the six of a hexahedron, after all tetrahedra.
+        cell: usize,
+        /// The given id.
+        node: u32,
+        /// Number of nodes.
+        n_nodes: usize,
+    },
+    /// Cells that are all flat.
+    #[error("has no cell with a volume")]
+    NoVolume,
     /// Weights that do not sum to one.
     #[error("the weights of vertex {vertex} sum to {got}, expected 1 to within {WEIGHT_SUM_SLACK}")]
     Sum {
@@ -242,6 +257,16 @@ impl Controls {
 }
 
 impl VertexWeights {
+    /// Lets each vertex be a control of its own.
+    pub fn each_alone(n_vertices: u32) -> VertexWeights {
+        let n = n_vertices as usize;
+        VertexWeights {
+            ends: (1..=n_vertices).collect(),
+            controls: (0..n_vertices).collect(),
+            weights: vec![1.0; n],
+        }
+    }
+
     /// Makes the weights of vertices from the number of weights of each, and the control of each weight; `None` if the
     /// lists do not fit each other.
     pub fn of_counts(
@@ -279,12 +304,58 @@ impl VertexWeights {
     }
 
     /// Returns the controls of a vertex, each with its weight.
-    #[inline(always)]
     pub fn of(&self, vertex: usize) -> impl ExactSizeIterator<Item = (u32, f64)> + Clone + '_ {
+        let (controls, weights) = self.row(vertex);
+        controls.iter().zip(weights).map(|(c, w)| (*c, *w))
+    }
+
+    #[inline(always)]
+    fn row(&self, vertex: usize) -> (&[u32], &[f64]) {
         let start = vertex.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         let range = start..self.ends[vertex] as usize;
-        let weights = self.weights[range.clone()].iter();
-        self.controls[range].iter().zip(weights).map(|(c, w)| (*c, *w))
+        (&self.controls[range.clone()], &self.weights[range])
+    }
+
+    /// Returns the weighted sum of the points of each vertex.
+    fn sums(&self, vertices: impl Iterator<Item = usize>, points: &[Vec3]) -> Vec<Vec3> {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(lanes) = Wide::here() {
+            // SAFETY: lanes are wide only if the processor has AVX2.
+            return unsafe { sums_wide(lanes, self, vertices, points) };
+        }
+        self.sums_by(Portable, vertices, points)
+    }
+
+    // Loops and no closures, which would be compiled apart, without the wide instructions.
+    #[inline(always)]
+    fn sums_by<L: FourLanes>(
+        &self,
+        lanes: L,
+        vertices: impl Iterator<Item = usize>,
+        points: &[Vec3],
+    ) -> Vec<Vec3> {
+        let mut wide = Vec::with_capacity(points.len());
+        for p in points {
+            wide.push(lanes.of(p.extend(0.0).to_array().map(f64::from)));
+        }
+        let mut made = Vec::with_capacity(vertices.size_hint().0);
+        for v in vertices {
+            let (controls, weights) = self.row(v);
+            let term = |c: u32, w: f64| lanes.all(w) * wide[c as usize];
+            let mut sum = lanes.all(0.0);
+            // Four to a turn: in a loop of single terms the sum would be in memory.
+            let ((controls, last), (weights, last_weights)) =
+                (controls.as_chunks(), weights.as_chunks());
+            for ([a, b, c, d], [u, v, w, x]) in controls.iter().zip(weights) {
+                sum = sum + term(*a, *u) + term(*b, *v) + term(*c, *w) + term(*d, *x);
+            }
+            for (c, w) in last.iter().zip(last_weights) {
+                sum = sum + term(*c, *w);
+            }
+            let [x, y, z, _] = sum.numbers();
+            made.push(DVec3::new(x, y, z).as_vec3());
+        }
+        made
     }
 
     fn extend(&mut self, more: &VertexWeights) {
@@ -392,40 +463,19 @@ impl Binding {
         vertices: impl Iterator<Item = usize>,
         controls: &Controls,
     ) -> Vec<Vec3> {
-        let carriers = self.carriers(controls);
-        #[cfg(target_arch = "x86_64")]
-        if are_wide() {
-            // SAFETY: lanes are wide only if the processor has AVX2.
-            return unsafe { positions_wide(self, vertices, &carriers) };
-        }
-        self.positions_by(vertices, &carriers)
-    }
-
-    #[inline(always)]
-    fn positions_by(
-        &self,
-        vertices: impl Iterator<Item = usize>,
-        carriers: &Carriers,
-    ) -> Vec<Vec3> {
-        match carriers {
-            Carriers::Points(points) => vertices
-                .map(|v| {
-                    let mut sum = [0.0; 4];
-                    for (control, weight) in self.weights.of(v) {
-                        let point = &points[control as usize];
-                        (0..4).for_each(|k| sum[k] += weight * point[k]);
-                    }
-                    DVec3::new(sum[0], sum[1], sum[2]).as_vec3()
-                })
-                .collect(),
-            Carriers::Frames(frames) => vertices
-                .map(|v| {
-                    let rest = self.rest_positions[v].as_dvec3();
-                    let of = self.weights.of(v);
-                    let add = |sum, (c, w)| sum + w * frames[c as usize].apply(rest);
-                    of.fold(DVec3::ZERO, add).as_vec3()
-                })
-                .collect(),
+        match (&self.rest, controls) {
+            (Controls::Frames(rest), Controls::Frames(now)) => {
+                let carry = rest.iter().zip(now).map(|(rest, now)| rest.carry_to(now));
+                let carry: Vec<RigidMotion> = carry.collect();
+                let position = |v: usize| {
+                    let at_rest = self.rest_positions[v].as_dvec3();
+                    let add = |sum, (c, w)| sum + w * carry[c as usize].apply(at_rest);
+                    self.weights.of(v).fold(DVec3::ZERO, add).as_vec3()
+                };
+                vertices.map(position).collect()
+            }
+            (_, Controls::Points(points)) => self.weights.sums(vertices, points),
+            _ => unreachable!("the kinds were compared"),
         }
     }
 
@@ -466,20 +516,6 @@ impl Binding {
         more.indexed()
     }
 
-    fn carriers(&self, now: &Controls) -> Carriers {
-        match (&self.rest, now) {
-            (Controls::Frames(rest), Controls::Frames(now)) => {
-                let carry = rest.iter().zip(now).map(|(rest, now)| rest.carry_to(now));
-                Carriers::Frames(carry.collect())
-            }
-            (_, Controls::Points(points)) => {
-                let lanes = |p: &Vec3| p.extend(0.0).to_array().map(f64::from);
-                Carriers::Points(points.iter().map(lanes).collect())
-            }
-            _ => unreachable!("the kinds were compared"),
-        }
-    }
-
     /// Allocated bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         let rest_positions = size_of::<Vec3>() * self.rest_positions.capacity();
@@ -512,22 +548,16 @@ impl CarriedVertices {
     }
 }
 
-/// Effect of the present state of each control on a vertex.
-enum Carriers {
-    /// Four lanes each: x, y, z and zero.
-    Points(Vec<[f64; 4]>),
-    Frames(Vec<RigidMotion>),
-}
-
-/// As [`Binding::positions_by`], with four lanes to an instruction instead of two.
+/// As [`VertexWeights::sums_by`], with four lanes to an instruction instead of two.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn positions_wide(
-    binding: &Binding,
+fn sums_wide(
+    lanes: Wide,
+    weights: &VertexWeights,
     vertices: impl Iterator<Item = usize>,
-    carriers: &Carriers,
+    points: &[Vec3],
 ) -> Vec<Vec3> {
-    binding.positions_by(vertices, carriers)
+    weights.sums_by(lanes, vertices, points)
 }
 
 /// Motion of a frame from rest.

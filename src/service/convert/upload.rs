@@ -51,6 +51,11 @@ pub enum DeclaredSize {
         /// Length of the file.
         bytes: u64,
     },
+    /// Nothing: the mesh is the boundary of the cells of a binding.
+    Boundary {
+        /// Number of nodes.
+        nodes: u32,
+    },
 }
 
 /// Header of an AddTissue stream.
@@ -74,8 +79,12 @@ pub struct BindingDeclared {
     pub are_frames: bool,
     /// Number of controls.
     pub controls: u32,
-    /// Number of weights of all vertices.
+    /// Number of weights of all vertices; 0 with cells.
     pub weights: u32,
+    /// Number of cells with four corners.
+    pub tetrahedra: u32,
+    /// Number of cells with eight corners.
+    pub hexahedra: u32,
 }
 
 /// Header of an AddTool stream.
@@ -101,6 +110,15 @@ pub struct LinkDeclared {
 }
 
 impl MeshDeclared {
+    /// Returns the number of vertices; 0 if only the file says it.
+    pub fn vertices(&self) -> u64 {
+        match self.size {
+            DeclaredSize::Raw { vertices, .. } => vertices.into(),
+            DeclaredSize::Boundary { nodes } => nodes.into(),
+            DeclaredSize::File { .. } => 0,
+        }
+    }
+
     /// Returns the share of a key's quotas and of the server's memory that the upload takes until it is a mesh.
     /// `of_mesh`: share of a mesh with that many vertices and triangles.
     pub fn share(&self, of_mesh: fn(u64, u64) -> Share) -> Share {
@@ -110,14 +128,28 @@ impl MeshDeclared {
             DeclaredSize::File { format, bytes } => {
                 Share::of_bytes(bytes.saturating_add(format.read_bytes_max(bytes)))
             }
+            // A closed surface has twice as many triangles as vertices; what there are is counted once it is made.
+            DeclaredSize::Boundary { nodes } => of_mesh(nodes.into(), 2 * u64::from(nodes)),
         }
     }
 }
 
+/// Bytes of a tetrahedron while vertices are bound to it: its corners as sent, in the tree and in the faces of the
+/// boundary, and a node of the tree.
+const TETRAHEDRON_BYTES: u64 = 160;
+
 impl BindingDeclared {
-    /// Returns the memory that the binding takes for vertices yet to be counted.
-    pub fn share(&self) -> Share {
-        Share::of_bytes(binding_bytes_expected(self.controls.into(), self.weights.into()))
+    /// Returns the memory that the binding takes for a mesh of `vertices`.
+    pub fn share(&self, vertices: u64) -> Share {
+        let weights = if self.has_cells() { 4 * vertices } else { self.weights.into() };
+        let tetrahedra = u64::from(self.tetrahedra) + 6 * u64::from(self.hexahedra);
+        let of_weights = binding_bytes_expected(self.controls.into(), weights);
+        Share::of_bytes(of_weights.saturating_add(TETRAHEDRON_BYTES * tetrahedra))
+    }
+
+    /// Returns true if cells give the weights.
+    pub fn has_cells(&self) -> bool {
+        self.tetrahedra > 0 || self.hexahedra > 0
     }
 }
 
@@ -131,16 +163,23 @@ pub fn tissue(
         0.0 => None,
         n => Some(in_range(n, BAND_EDGES_MIN, BAND_EDGES_MAX, "options.band_edges")?),
     };
+    let binding = header.binding.as_ref().map(|sent| binding(sent, limits)).transpose()?;
+    let surface = match (&header.mesh, &binding) {
+        (None, Some(binding)) if binding.has_cells() => MeshDeclared {
+            size: DeclaredSize::Boundary { nodes: binding.controls },
+            options: LoadOptions::default(),
+        },
+        (sent, _) => mesh(sent, limits)?,
+    };
     Ok(TissueDeclared {
         name: name(&header.name, "name")?,
-        mesh: oriented(mesh(&header.mesh, limits)?, asked.orientation)
-            .map_err(|e| e.within("options"))?,
+        mesh: oriented(surface, asked.orientation).map_err(|e| e.within("options"))?,
         kind: kind(asked.kind).map_err(|e| e.within("options"))?,
         options: TissueOptions {
             latitude_axis: axis(&asked.latitude_axis, "options.latitude_axis")?,
             band_edges,
         },
-        binding: header.binding.as_ref().map(|sent| binding(sent, limits)).transpose()?,
+        binding,
     })
 }
 
@@ -159,7 +198,18 @@ fn binding(sent: &proto::BindingHeader, limits: &Limits) -> Result<BindingDeclar
         let problem = Problem::TooMany { got: weights, max: weights_max };
         return Err(problem.of("binding.weights"));
     }
-    Ok(BindingDeclared { are_frames, controls: sent.controls, weights: sent.weights })
+    let proto::BindingHeader { tetrahedra, hexahedra, .. } = *sent;
+    let cells = u64::from(tetrahedra) + u64::from(hexahedra);
+    let max = limits.triangles_per_mesh as usize;
+    within_limit(cells as usize, max, "triangles_per_mesh", "binding.tetrahedra")?;
+    if cells > 0 && weights > 0 {
+        return Err(Problem::Unexpected("cells give the weights").of("binding.weights"));
+    }
+    if cells > 0 && are_frames {
+        return Err(Problem::Unexpected("the nodes of cells are points").of("binding.kind"));
+    }
+    let proto::BindingHeader { controls, weights, .. } = *sent;
+    Ok(BindingDeclared { are_frames, controls, weights, tetrahedra, hexahedra })
 }
 
 fn oriented(mut mesh: MeshDeclared, sent: i32) -> Result<MeshDeclared, FieldError> {

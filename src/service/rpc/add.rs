@@ -57,41 +57,59 @@ pub async fn tissue(
     registry.open(&header.scene_id).await?;
     let host = registry.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
     let declared = upload::tissue(&header, registry.limits()).map_err(|e| e.within("header"))?;
-    let of_binding = declared.binding.map_or(Share::default(), |binding| binding.share());
+    let bound = declared.binding;
+    let of_binding = move |vertices| bound.map_or(Share::default(), |b| b.share(vertices));
     let mut asked = declared.mesh.share(Share::of_tissue);
-    asked.add(of_binding);
+    asked.add(of_binding(declared.mesh.vertices()));
     let room = registry.reserve(caller, asked)?;
     let mut mesh = [MeshUpload::new("header.mesh".to_owned(), declared.mesh)];
     let vertices_max = registry.limits().vertices_per_mesh;
     let mut binding = declared.binding.map(|of| BindingPieces::new(of, vertices_max));
     collect(&mut requests, |request| push_to_tissue(&mut mesh, binding.as_mut(), request)).await?;
-    let [mesh] = mesh;
+    let [mut mesh] = mesh;
     mesh.check_complete()?;
+    let binding = binding.map(BindingPieces::complete).transpose();
+    let mut binding = binding.map_err(|e| e.within("binding"))?;
     let (owned, caller) = (Arc::clone(registry), caller.clone());
     let place = requests.places.take(&caller).await;
     let add = move || {
         let _place = place;
+        if let Some(binding) = &mut binding {
+            mesh.complete_by(|| binding.take_boundary())?;
+        }
         let loaded = mesh.load(host.scene.limits())?;
         // The actual mesh replaces the declared one: the triangles of a file are known only now. Another upload may
         // take the room in between; this one is then refused.
         drop(room);
         let mut made = share(&loaded.mesh, Share::of_tissue);
-        made.add(of_binding);
+        made.add(of_binding(loaded.mesh.positions().len() as u64));
         let _room = owned.reserve(&caller, made)?;
         host.check_served()?;
-        let binding = binding.map(|pieces| pieces.bind(loaded.mesh.positions())).transpose()?;
+        let check = || {
+            host.check_served()?;
+            Ok(deadline.check()?)
+        };
+        let binding = binding.map(|sent| sent.bind(loaded.mesh.positions(), check)).transpose()?;
         // Indexing takes long, so it is done before others have to wait for their turn.
         let named = (declared.name, declared.kind);
         let mut tissue = Tissue::new(named, loaded, declared.options, now_ns());
+        let (binding, cells) = binding.unzip();
         let binding_error_m = binding.map_or(0.0, |binding| tissue.bind(binding));
-        Ok((put_tissue(&host, tissue, deadline)?, binding_error_m))
+        Ok((put_tissue(&host, tissue, deadline)?, binding_error_m, cells.unwrap_or_default()))
     };
     let added = catch_panic_blocking(add).await?;
-    let (tissue, binding_error_m) = added.map_err(|refused: Refused| refused)?;
+    let (tissue, binding_error_m, cells) = added.map_err(|refused: Refused| refused)?;
     let triangles = tissue.report().triangles;
     info!(scene = header.scene_id, tissue = tissue.id().0, triangles, "tissue added");
     let report = Some(report(tissue.report()));
-    Ok(AddTissueResponse { tissue_id: tissue.id().0, report, binding_error_m })
+    Ok(AddTissueResponse {
+        tissue_id: tissue.id().0,
+        report,
+        binding_error_m,
+        vertices_outside: cells.n_outside,
+        outside_max_m: cells.outside_max_m,
+        weight_min: cells.weight_min,
+    })
 }
 
 /// Adds a link of a tool as a body. Indexing runs on the blocking pool.

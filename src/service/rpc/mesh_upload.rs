@@ -49,6 +49,9 @@ impl MeshUpload {
                 self.push_raw(chunk, vertices as usize, triangles as usize)
             }
             DeclaredSize::File { bytes, .. } => self.push_file(chunk, bytes),
+            DeclaredSize::Boundary { .. } => {
+                Err(Problem::Unexpected("the header declared no mesh").of("positions"))
+            }
         }
     }
 
@@ -96,13 +99,25 @@ impl MeshUpload {
             DeclaredSize::File { bytes, .. } => {
                 complete("bytes", self.file.len(), bytes, "file.bytes")
             }
+            DeclaredSize::Boundary { .. } => Ok(()),
         }
+    }
+
+    /// Takes the boundary of cells for the mesh, if the header declared none.
+    pub fn complete_by<E>(
+        &mut self,
+        boundary: impl FnOnce() -> Result<MeshData, E>,
+    ) -> Result<(), E> {
+        if let DeclaredSize::Boundary { .. } = self.declared.size {
+            self.data = boundary()?;
+        }
+        Ok(())
     }
 
     /// Reads and checks the mesh: work for the blocking pool.
     pub fn load(self, limits: &Limits) -> Result<LoadedMesh, FieldError> {
         let data = match self.declared.size {
-            DeclaredSize::Raw { .. } => self.data,
+            DeclaredSize::Raw { .. } | DeclaredSize::Boundary { .. } => self.data,
             DeclaredSize::File { format, .. } => {
                 let read = mesh_io::read(&self.file, format);
                 read.map_err(|e| Problem::File(e).of(format!("{}.file", self.field)))?

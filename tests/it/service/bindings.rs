@@ -1,6 +1,6 @@
 //! Driven tissues over the wire: their controls are uploaded, moved, cut around, and bear the loads.
 
-use glam::{DQuat, DVec3};
+use glam::{DQuat, DVec3, Vec3};
 use palpate::{
     oracle::{Random, shapes},
     proto::{
@@ -15,6 +15,7 @@ use tonic::Code;
 
 use super::renderings::{at, only, press};
 use crate::{
+    cells::grid,
     recordings::equal::{ALL, ended, file_of, recording_server},
     seed::{Seed, scaled},
     support::{
@@ -40,9 +41,10 @@ fn halves(mesh: &Mesh) -> (BindingHeader, BindingChunk) {
         weights_per_vertex: vec![2; n as usize],
         controls: (0..n).flat_map(|v| [0, v + 1]).collect(),
         weights: vec![0.5; 2 * n as usize],
+        ..BindingChunk::default()
     };
     let kind = ControlKind::Points.into();
-    (BindingHeader { kind, controls: n + 1, weights: 2 * n }, chunk)
+    (BindingHeader { kind, controls: n + 1, weights: 2 * n, ..BindingHeader::default() }, chunk)
 }
 
 /// Binds all vertices to one frame.
@@ -53,9 +55,10 @@ fn rigid(mesh: &Mesh, frame: [f32; 7]) -> (BindingHeader, BindingChunk) {
         weights_per_vertex: vec![1; n],
         controls: vec![0; n],
         weights: vec![1.0; n],
+        ..BindingChunk::default()
     };
     let kind = ControlKind::Frames.into();
-    (BindingHeader { kind, controls: 1, weights: n as u32 }, chunk)
+    (BindingHeader { kind, controls: 1, weights: n as u32, ..BindingHeader::default() }, chunk)
 }
 
 fn piece(chunk: BindingChunk) -> AddTissueRequest {
@@ -118,6 +121,80 @@ async fn a_frame_moves_a_rigid_body_by_one_pose() {
     }
 }
 
+/// A binding to cells, in two pieces.
+fn to_cells(nodes: &[Vec3], hexahedra: &[[u32; 8]]) -> (BindingHeader, Vec<AddTissueRequest>) {
+    let (controls, kind) = (nodes.len() as u32, ControlKind::Points.into());
+    let hexahedra = hexahedra.as_flattened();
+    let header = BindingHeader {
+        kind,
+        controls,
+        hexahedra: hexahedra.len() as u32 / 8,
+        ..BindingHeader::default()
+    };
+    let (first, second) = hexahedra.split_at(11);
+    let rest = nodes.iter().flat_map(|p| p.to_array()).collect();
+    let chunk = |rest, hexahedra: &[u32]| {
+        piece(BindingChunk { rest, hexahedra: hexahedra.to_vec(), ..BindingChunk::default() })
+    };
+    (header, vec![chunk(rest, first), chunk(Vec::new(), second)])
+}
+
+#[tokio::test]
+async fn a_surface_is_bound_to_the_cells_of_a_volume_mesh() {
+    let mut server = TestServer::with_scene().await;
+    let mut random = Random::new(7);
+    let (nodes, hexahedra) = grid(4, 0.003, &mut random);
+    let mesh = wire(&shapes::sphere(0.06, 8));
+    let (binding, pieces) = to_cells(&nodes, &hexahedra);
+    let header = AddTissueHeader { binding: Some(binding), ..tissue_header("liver", &mesh) };
+    let upload = [vec![tissue_head(header)], pieces, vec![tissue_piece(mesh.chunk())]].concat();
+    let added = server.add_tissue(upload).await.expect("a tissue");
+    let outside = |p: &&[f32]| p.iter().any(|x| x.abs() > 0.054);
+    assert!(added.vertices_outside as usize >= mesh.positions.chunks(3).filter(outside).count());
+    assert!((0.005..0.015).contains(&added.outside_max_m), "{added:?}");
+    assert!(added.weight_min < 0.0 && added.binding_error_m < 1e-8, "{added:?}");
+    // Barycentric weights, extended or not, carry affine motions exactly.
+    let affine = |p: DVec3| DVec3::new(p.x + 0.2 * p.y, 0.9 * p.y - 0.1 * p.z, 1.1 * p.z + 0.02);
+    let moved: Vec<f32> =
+        nodes.iter().flat_map(|p| affine(p.as_dvec3()).as_vec3().to_array()).collect();
+    server.deform(vec![controls(1, &[], &moved)]).await.remove(0).expect("good");
+    for (got, rest) in
+        positions(&server.seen().await.surfaces[0]).chunks(3).zip(mesh.positions.chunks(3))
+    {
+        let expected = affine(Vec3::from_slice(rest).as_dvec3());
+        let got = Vec3::from_slice(got).as_dvec3();
+        assert!(got.distance(expected) < 1e-7, "{got} for {expected}");
+    }
+}
+
+#[tokio::test]
+async fn the_boundary_of_cells_is_a_surface_of_their_nodes() {
+    let mut server = TestServer::with_scene().await;
+    let (nodes, hexahedra) = grid(4, 0.003, &mut Random::new(8));
+    let (binding, pieces) = to_cells(&nodes, &hexahedra);
+    let header =
+        AddTissueHeader { binding: Some(binding), mesh: None, ..tissue_header("liver", &tissue()) };
+    let chunk = tissue_piece(tissue().chunk());
+    let with_mesh = [vec![tissue_head(header.clone())], pieces.clone(), vec![chunk]].concat();
+    let refused = server.add_tissue(with_mesh).await;
+    assert_refused(
+        refused,
+        Code::InvalidArgument,
+        "chunk.positions",
+        "a mesh that was not declared",
+    );
+    let added = server.add_tissue([vec![tissue_head(header)], pieces].concat()).await;
+    let added = added.expect("a tissue");
+    assert_eq!((added.vertices_outside, added.binding_error_m), (0, 0.0));
+    let report = added.report.expect("a report");
+    // Six sides of 4 x 4 quadrilaterals.
+    assert_eq!((report.triangles, report.vertices, report.open_edges), (192, 125, 0));
+    let at_rest: Vec<f32> = nodes.iter().flat_map(|p| p.to_array()).collect();
+    assert_eq!(positions(&server.seen().await.surfaces[0]), at_rest);
+    server.deform(vec![controls(1, &[124], &[0.06, 0.06, 0.06])]).await.remove(0).expect("good");
+    assert_eq!(positions(&server.seen().await.surfaces[0])[3 * 124..], [0.06; 3]);
+}
+
 #[tokio::test]
 async fn what_does_not_fit_is_refused_with_its_field_and_changes_nothing() {
     let limits = Limits { vertices_per_mesh: 50, ..Limits::default() };
@@ -128,6 +205,14 @@ async fn what_does_not_fit_is_refused_with_its_field_and_changes_nothing() {
         let (mut header, mut chunk) = halves(&mesh);
         change(&mut header, &mut chunk);
         upload(&mesh, (header, chunk))
+    };
+    let celled = |change: &dyn Fn(&mut BindingHeader, &mut BindingChunk)| {
+        with(&|header, chunk| {
+            (header.weights, header.tetrahedra) = (0, 1);
+            let rest = std::mem::take(&mut chunk.rest);
+            *chunk = BindingChunk { rest, tetrahedra: vec![1, 2, 3, 5], ..BindingChunk::default() };
+            change(header, chunk);
+        })
     };
     let undeclared = vec![
         tissue_head(tissue_header("liver", &mesh)),
@@ -156,6 +241,16 @@ async fn what_does_not_fit_is_refused_with_its_field_and_changes_nothing() {
         ("NaN", with(&|_, c| c.weights[3] = f64::NAN), bad, "binding.weights"),
         ("control", with(&|_, c| c.controls[3] = 7), bad, "binding.weights"),
         ("coordinate", with(&|_, c| c.rest[5] = f32::INFINITY), bad, "binding.weights"),
+        ("cells too", with(&|h, _| h.tetrahedra = 1), bad, "header.binding.weights"),
+        ("few cells", celled(&|h, _| h.tetrahedra = 2), bad, "binding.tetrahedra"),
+        ("more corners", celled(&|_, c| c.tetrahedra.push(0)), bad, "binding.tetrahedra"),
+        ("torn cell", celled(&|_, c| c.tetrahedra.truncate(3)), bad, "binding.tetrahedra"),
+        ("no such node", celled(&|_, c| c.tetrahedra[2] = 7), bad, "binding.tetrahedra"),
+        ("flat cell", celled(&|_, c| c.tetrahedra[2] = 0), bad, "binding.tetrahedra"),
+        ("node", celled(&|_, c| c.rest[5] = f32::NAN), bad, "binding.rest"),
+        ("frames", celled(&|h, _| h.kind = ControlKind::Frames.into()), bad, "header.binding.kind"),
+        ("counts too", celled(&|_, c| c.weights_per_vertex.push(1)), full, "vertices_per_mesh"),
+        ("many cells", celled(&|h, _| h.hexahedra = u32::MAX), full, "triangles_per_mesh"),
     ];
     for (case, requests, code, about) in cases {
         assert_refused(server.add_tissue(requests).await, code, about, case);

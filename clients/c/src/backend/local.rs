@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 use palpate::{
     client::{
         ExportedTissue, LinkUpload, TissueBinding, TissueUpload, local_model::of_the_wire,
@@ -21,6 +21,7 @@ use palpate::{
     geometry::{
         LoadOptions, LoadedMesh, Orientation, Pose, TriangleId, tolerance::COORDINATE_MAX_M,
     },
+    mesh_io,
     proto::{self, SurfaceOrientation},
     scene::{
         Distance, Limits, Link, NearestSurface, Scene, SceneError, Tissue, TissueId, TissueKind,
@@ -28,7 +29,8 @@ use palpate::{
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
         tissue::{
-            binding::{Binding, Controls, VertexWeights},
+            binding::{Binding, BindingError, Controls, VertexWeights},
+            cells::{CellTree, VolumeBinding, tetrahedra_of},
             edit::TopologyEdit,
         },
     },
@@ -51,20 +53,49 @@ use field_builds::FieldBuilds;
 use session::LocalSession;
 
 /// Binds the vertices of a tissue, as a server does.
-fn bound(
-    TissueBinding { kind, data }: &TissueBinding,
-    tissue: &Tissue,
-) -> Result<Binding, Failure> {
+fn bound(sent: &TissueBinding, tissue: &Tissue, is_boundary: bool) -> Result<Binding, Failure> {
     let wrong = |problem: String| Failure::argument(format!("the binding {problem}"));
-    let proto::BindingChunk { rest, weights_per_vertex, controls, weights } = data;
-    let are_frames = *kind == proto::ControlKind::Frames;
-    let rest = Controls::of_numbers(are_frames, rest).ok_or_else(|| wrong("is torn".to_owned()))?;
-    let of_counts = VertexWeights::of_counts(weights_per_vertex, controls.clone(), weights.clone());
-    let sum = || wrong("has other weights than weights_per_vertex says".to_owned());
+    let refused = |error: BindingError| wrong(error.to_string());
+    let data = &sent.data;
+    let rest = Controls::of_numbers(sent.kind == proto::ControlKind::Frames, &data.rest)
+        .ok_or_else(|| wrong("is torn".to_owned()))?;
     let current = tissue.current();
-    let binding =
-        Binding::new(rest, of_counts.ok_or_else(sum)?, current.surface.mesh().positions());
-    binding.map_err(|error| wrong(error.to_string()))
+    let positions = current.surface.mesh().positions();
+    let weights = match &rest {
+        _ if is_boundary => VertexWeights::each_alone(positions.len() as u32),
+        Controls::Points(nodes) if sent.has_cells() => {
+            if !data.weights.is_empty() {
+                return Err(wrong("has weights beside cells, which give them".to_owned()));
+            }
+            let (tetrahedra, hexahedra) = cells_of(data);
+            let cells = tetrahedra.iter().copied().chain(tetrahedra_of(hexahedra)).collect();
+            let tree = CellTree::build(nodes, cells).map_err(refused)?;
+            VolumeBinding::of(positions, &tree, || Ok::<_, Failure>(()))?.weights
+        }
+        Controls::Frames(_) if sent.has_cells() => {
+            return Err(wrong("has frames beside cells, whose nodes are points".to_owned()));
+        }
+        _ => {
+            let (controls, weights) = (data.controls.clone(), data.weights.clone());
+            let made = VertexWeights::of_counts(&data.weights_per_vertex, controls, weights);
+            let sum = || wrong("has other weights than weights_per_vertex says".to_owned());
+            made.ok_or_else(sum)?
+        }
+    };
+    Binding::new(rest, weights, positions).map_err(refused)
+}
+
+/// Returns the boundary of a binding's cells.
+fn boundary(sent: &TissueBinding) -> Result<MeshSource, Failure> {
+    let (nodes, _) = sent.data.rest.as_chunks::<3>();
+    let nodes = nodes.iter().map(|p| Vec3::from_array(*p)).collect();
+    let (tetrahedra, hexahedra) = cells_of(&sent.data);
+    let made = mesh_io::boundary(nodes, tetrahedra, hexahedra);
+    made.map(MeshSource::Raw).map_err(|e| Failure::argument(format!("the binding's cells: {e}")))
+}
+
+fn cells_of(data: &proto::BindingChunk) -> (&[[u32; 4]], &[[u32; 8]]) {
+    (data.tetrahedra.as_chunks().0, data.hexahedra.as_chunks().0)
 }
 
 /// Slices of the search for self-crossings that a deformation runs before it returns, a quarter of a millisecond each.
@@ -191,13 +222,19 @@ impl Theatre for LocalTheatre {
         };
         let TissueUpload { fill_holes_m, weld_m, .. } = *tissue;
         let options = LoadOptions { orientation, fill_holes_m, weld_m, ..LoadOptions::default() };
-        let loaded = loaded(&tissue.mesh, options)?;
+        let bounded = match (&tissue.mesh, &tissue.binding) {
+            (None, Some(binding)) => Some(boundary(binding)?),
+            _ => None,
+        };
+        let mesh = tissue.mesh.as_ref().or(bounded.as_ref());
+        let mesh = mesh.ok_or_else(|| Failure::argument("mesh is NULL".to_owned()))?;
+        let loaded = loaded(mesh, options)?;
         let warnings = loaded.report.unit_doubt().into_iter().collect();
         let (scene, now_ns) = (&self.scene.scene, self.scene.now_ns());
         let options = TissueOptions::default();
         let mut made = Tissue::new((name.to_owned(), kind), loaded, options, now_ns);
         if let Some(binding) = &tissue.binding {
-            made.bind(bound(binding, &made)?);
+            made.bind(bound(binding, &made, tissue.mesh.is_none())?);
         }
         Ok(Added { id: scene.put_tissue(made).map_err(of_scene)?.id().0, warnings })
     }

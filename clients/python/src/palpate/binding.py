@@ -114,6 +114,32 @@ class BindingUpload:
             )
 
 
+class VolumeUpload:
+    """Cells to be sent, to which the server binds: a header that declares them, then chunks."""
+
+    def __init__(self, nodes: npt.ArrayLike, cells: npt.ArrayLike) -> None:
+        """Converts the arrays.
+
+        Raises:
+            ValueError: an array has another shape.
+        """
+        self._kind = "hexahedra" if np.shape(cells)[-1:] == (8,) else "tetrahedra"
+        self._rest = floats(nodes, "nodes")
+        self._corners = indices(cells, "cells", 8 if self._kind == "hexahedra" else 4)
+        if not len(self._corners):
+            raise ValueError("cells has no cell")
+        self.header = message("BindingHeader")(
+            kind="CONTROL_KIND_POINTS", controls=len(self._rest), **{self._kind: len(self._corners)}
+        )
+
+    def chunks(self) -> Iterator[Any]:
+        """Returns the chunks in order."""
+        numbers, corners = self._rest.ravel(), self._corners.ravel()
+        for at in range(0, max(len(numbers), len(corners)), _CHUNK):
+            part = slice(at, at + _CHUNK)
+            yield message("BindingChunk")(rest=numbers[part].tolist(), **{self._kind: corners[part].tolist()})
+
+
 def bind(surface: MeshLike, nodes: npt.ArrayLike, cells: npt.ArrayLike) -> Binding:
     """Binds each vertex of a surface to the cell of a volume mesh in which it lies.
 

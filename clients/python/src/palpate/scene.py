@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy.typing as npt
 
 from . import answers, packed
-from .binding import Binding, BindingUpload
+from .binding import Binding, BindingUpload, VolumeUpload
 from .contract import message
 from .deformations import Deformations
 from .errors import PalpateError
@@ -57,7 +57,7 @@ class Scene:
     def add_tissue(
         self,
         name: str,
-        mesh: MeshLike,
+        mesh: MeshLike | None = None,
         *,
         scale_to_m: float = 1.0,
         left_handed: bool = False,
@@ -66,12 +66,14 @@ class Scene:
         weld_m: float = 0.0,
         as_wound: bool = False,
         binding: Binding | None = None,
+        volume: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     ) -> Tissue:
         """Adds a deformable tissue.
 
         Args:
             name: unique among the scene's tissues, 1 to 64 characters.
-            mesh: a file, or positions and triangles, in scene frame.
+            mesh: a file, or positions and triangles, in scene frame. None: the boundary of `volume`,
+                whose vertices are the nodes, with their numbers.
             scale_to_m: metres per unit of the mesh.
             left_handed: the mesh is left-handed with z flipped, as in Unity. All else stays
                 right-handed.
@@ -85,6 +87,9 @@ class Scene:
                 bodies are turned to face outwards.
             binding: what carries the vertices, such as the nodes of a solver's mesh (`bind`). The
                 tissue is then moved by its controls, and its loads come back to them.
+            volume: instead of a binding, the mesh of a solver at rest: nodes `(n, 3)`, metres, scene
+                frame, and cells, `(m, 4)` tetrahedra or `(m, 8)` hexahedra. The server binds each
+                vertex to the cell around it, or else to the nearest (`Tissue.vertices_outside`).
 
         Warns:
             UserWarning: the mesh may be in another unit than `scale_to_m` says.
@@ -92,29 +97,38 @@ class Scene:
         Raises:
             Refused: the mesh is malformed or too large, or the name is in use. Nothing was added.
         """
-        upload = MeshUpload(mesh, scale_to_m, left_handed, fill_holes_m=fill_holes_m, weld_m=weld_m)
+        if binding is not None and volume is not None or mesh is None and volume is None:
+            given = [n for n, a in (("mesh", mesh), ("binding", binding), ("volume", volume)) if a is not None]
+            raise ValueError(f"got {given}, expected mesh or volume, and binding or volume")
         kind = "FORBIDDEN_REGION" if forbidden_region else "TISSUE"
         header: dict[str, Any] = {
             "scene_id": self.id,
             "name": name,
-            "mesh": upload.header,
             "options": {
                 "kind": f"TISSUE_KIND_{kind}",
                 "orientation": f"SURFACE_ORIENTATION_{'AS_WOUND' if as_wound else 'AUTO'}",
             },
         }
-        carried = None if binding is None else BindingUpload(binding)
+        uploads = []
+        if mesh is not None:
+            uploads = [MeshUpload(mesh, scale_to_m, left_handed, fill_holes_m=fill_holes_m, weld_m=weld_m)]
+            header["mesh"] = uploads[0].header
+        carried = None
+        if volume is not None:
+            carried = VolumeUpload(*volume)
+        elif binding is not None:
+            carried = BindingUpload(binding)
         if carried is not None:
             header["binding"] = carried.header
 
         def requests() -> Iterator[Any]:
             pieces = () if carried is None else carried.chunks()
             request = message("AddTissueRequest")
-            return chain(_upload("AddTissueRequest", header, [upload]), (request(binding=piece) for piece in pieces))
+            return chain(_upload("AddTissueRequest", header, uploads), (request(binding=piece) for piece in pieces))
 
         [raw] = self.server.exchange("AddTissue", self.id, requests)
         _warn_of_unit(name, [raw.report])
-        return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report), raw.binding_error_m)
+        return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report), raw)
 
     def add_instrument(self, name: str, tool: Tool, link: int = 0, pose: PoseLike = (0, 0, 0)) -> Tissue:
         """Adds a link of a tool as a body that other tools meet: the instrument in the other hand.

@@ -19,17 +19,23 @@ if TYPE_CHECKING:
 class Tissue:
     """A deformable surface of a scene. `id` is never used again in that scene."""
 
-    def __init__(
-        self, scene: Scene, id: int, name: str, report: answers.MeshReport, binding_error_m: float = 0.0
-    ) -> None:
-        """`binding_error_m`: the farthest way of a vertex from where the mesh had it to where its
-        controls at rest carry it.
+    def __init__(self, scene: Scene, id: int, name: str, report: answers.MeshReport, added: Any = None) -> None:
+        """Attributes that a tissue with controls has from the answer `added`:
+
+        binding_error_m: the farthest way of a vertex from where the mesh had it to where its controls
+            at rest carry it.
+        vertices_outside: vertices that are in no cell of the volume.
+        outside_max_m: farthest distance of such a vertex from the cell that carries it.
+        weight_min: least weight of such a vertex, below 0.
         """
         self.scene = scene
         self.id = id
         self.name = name
         self.report = report
-        self.binding_error_m = binding_error_m
+        self.binding_error_m: float = 0.0 if added is None else added.binding_error_m
+        self.vertices_outside: int = 0 if added is None else added.vertices_outside
+        self.outside_max_m: float = 0.0 if added is None else added.outside_max_m
+        self.weight_min: float = 0.0 if added is None else added.weight_min
 
     def deform(
         self,
