@@ -5,7 +5,7 @@
 //! A leaf knows the vertices of its triangles. Most of the time for all vertices goes to 24 positions that are read,
 //! turned into lanes and written for each of 9 k leaves, their boxes included. Half of the time for a part goes to
 //! finding the leaves: by vertex, its ring of triangles and their handles. A second thread gained nothing at this size
-//! (`src/index/refit.rs`).
+//! (`src/engine/index/refit.rs`).
 
 use glam::{DVec3, Vec3};
 use palpate::{

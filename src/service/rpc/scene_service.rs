@@ -326,7 +326,7 @@ impl SceneService for Scenes {
         let request = request.into_inner();
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
-        let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
+        let tissue = host.scene.tissue(tissue_id(request.tissue_id)).map_err(Refused::from)?;
         let recorder = host.recorder().cloned();
         let n_vertices = tissue.current().surface.mesh().positions().len();
         let room = self.registry.reserve(&caller, Share::of_held(n_vertices))?;
@@ -351,7 +351,9 @@ impl SceneService for Scenes {
         let request = request.get_ref();
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.served(&request.scene_id)?;
-        let messages = convert::export::tool(host.scene.tool(tool_id(request.tool_id))?);
+        let messages = convert::export::tool(
+            host.scene.tool(tool_id(request.tool_id)).map_err(Refused::from)?,
+        );
         Ok(Response::new(Box::pin(tokio_stream::iter(messages.map(Ok)))))
     }
 
@@ -363,7 +365,7 @@ impl SceneService for Scenes {
         let request = request.get_ref();
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.served(&request.scene_id)?;
-        let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
+        let tissue = host.scene.tissue(tissue_id(request.tissue_id)).map_err(Refused::from)?;
         let revision = Arc::clone(&tissue.current());
         // The tissue may change while its chunks are read, and nothing else counts that revision then.
         let bytes = revision.surface.heap_bytes() as u64;

@@ -412,8 +412,6 @@ statuses!(
     FieldError,
     SceneRegistryError,
     Ended,
-    SceneError,
-    EditError,
     Denied,
     Panicked,
     UploadPaused,

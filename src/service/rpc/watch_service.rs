@@ -9,6 +9,7 @@ use crate::{
     proto::{self, watch_service_server::WatchService},
     service::{
         access::caller::caller, clock::now_ns, convert, host::scene_registry::SceneRegistry,
+        refused::Refused,
     },
 };
 
@@ -53,7 +54,7 @@ impl WatchService for Watches {
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let (tool, position) = convert::watch::wish(request)?;
-        host.scene.tool(tool)?;
+        host.scene.tool(tool).map_err(Refused::from)?;
         host.wishes.say(tool, position, now_ns());
         Ok(Response::new(proto::MoveDeviceResponse {}))
     }

@@ -204,7 +204,7 @@ impl Driven {
     }
 
     /// Allocated bytes.
-    pub(crate) fn heap_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         size_of::<Driven>() + self.binding.heap_bytes() + self.controls.heap_bytes()
     }
 }
