@@ -2,6 +2,7 @@
 
 mod crossings;
 mod curves;
+mod features;
 mod lattice;
 mod meshes;
 mod symmetry;

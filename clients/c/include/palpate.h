@@ -57,6 +57,15 @@
 // nearest to that.
 #define PALPATE_CONTACT_WHOLLY_INSIDE 4
 
+// A vertex of the tissue and a face of the link.
+#define PALPATE_VERTEX_FACE 1
+
+// An edge of the tissue and an edge of the link.
+#define PALPATE_EDGE_EDGE 2
+
+// A face of the tissue and a vertex of the link.
+#define PALPATE_FACE_VERTEX 3
+
 // No tissue was found: `signed_distance_m` is a lower bound, 0.05 m unless `PALPATE_DISTANCE_CUT_SHORT` is set too. Then
 // it may be negative, and the link may be inside tissue.
 #define PALPATE_DISTANCE_BEYOND 1
@@ -385,6 +394,10 @@ typedef struct palpate_session_options {
   uint32_t max_contacts;
   // Not 0: contacts between one pose and the next are not searched for.
   uint32_t omit_sweep;
+  // Not 0: also find the pairs of `palpate_feature_pairs`.
+  uint32_t feature_pairs;
+  // Maximum of such pairs for each link, nearest first, at most 1,024. 0: 256.
+  uint32_t max_feature_pairs;
 } palpate_session_options;
 
 // Force and torque to send to the hand, scene frame, at the hold point.
@@ -470,6 +483,29 @@ typedef struct palpate_surface_contact {
   // Any of `PALPATE_CONTACT_BEGAN`, `PALPATE_CONTACT_FORBIDDEN` and `PALPATE_CONTACT_WHOLLY_INSIDE`, combined.
   uint32_t flags;
 } palpate_surface_contact;
+
+// A feature of a tissue and one of a link within the contact margin: a row of a solver that treats contact itself. While
+// vertices move little, the distance grows by `normal` times the weighted motion of the link's vertices less that of the
+// tissue's.
+typedef struct palpate_feature_pair {
+  // Tissue of the first feature.
+  uint32_t tissue_id;
+  // The link, counted from 0 in the tool.
+  uint32_t link;
+  // `PALPATE_VERTEX_FACE`, `PALPATE_EDGE_EDGE` or `PALPATE_FACE_VERTEX`.
+  uint32_t kind;
+  // Number of the vertices that are the tissue's: 1, 2 or 3.
+  uint32_t n_of_tissue;
+  // Vertices of the tissue's feature, then those of the link's. Ends of an edge ascend; a face's vertices are in stored
+  // order. Vertices that a seam joins have the least number of them.
+  uint32_t vertices[4];
+  // Weights of the closest points on the two features, which sum to 1 on each.
+  double weights[4];
+  // Distance of the two features, metres.
+  double distance_m;
+  // Unit, from the tissue to the link, scene frame; zero if the features meet.
+  struct palpate_vec3 normal;
+} palpate_feature_pair;
 
 // Distance of a link from the nearest tissue.
 typedef struct palpate_link_distance {
@@ -729,6 +765,15 @@ enum palpate_code palpate_surface_contacts(struct palpate_session *session,
                                            size_t capacity,
                                            size_t *n,
                                            uint64_t *sequence);
+
+// Returns the pairs of features of tissue and link within the contact margin in the newest answer, at the proxy's pose:
+// link by link, the nearest first. `feature_pairs` of the session's options must be set. Each pair is given once,
+// whichever triangles share its features. Buffer, `n` and `sequence` as for `palpate_surface_contacts`.
+enum palpate_code palpate_feature_pairs(struct palpate_session *session,
+                                        struct palpate_feature_pair *pairs,
+                                        size_t capacity,
+                                        size_t *n,
+                                        uint64_t *sequence);
 
 // Returns the distance of each link of the tool from the nearest tissue in the newest answer, at the proxy's pose.
 // Buffer, `n` and `sequence` as for `palpate_surface_contacts`.

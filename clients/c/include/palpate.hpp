@@ -198,6 +198,12 @@ public:
             return palpate_surface_contacts(session_.get(), to, room, n, sequence);
         });
     }
+    // Vertices and faces, edges and edges within the contact margin; `feature_pairs` of the options must be set.
+    Result<std::vector<palpate_feature_pair>> feature_pairs(std::uint64_t* sequence = nullptr) const {
+        return all<palpate_feature_pair>([&](palpate_feature_pair* to, std::size_t room, std::size_t* n) {
+            return palpate_feature_pairs(session_.get(), to, room, n, sequence);
+        });
+    }
     // Distance of each link from the nearest tissue.
     Result<std::vector<palpate_link_distance>> link_distances(std::uint64_t* sequence = nullptr) const {
         return all<palpate_link_distance>([&](palpate_link_distance* to, std::size_t room, std::size_t* n) {

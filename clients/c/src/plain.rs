@@ -256,6 +256,10 @@ pub struct palpate_session_options {
     pub max_contacts: u32,
     /// Not 0: contacts between one pose and the next are not searched for.
     pub omit_sweep: u32,
+    /// Not 0: also find the pairs of `palpate_feature_pairs`.
+    pub feature_pairs: u32,
+    /// Maximum of such pairs for each link, nearest first, at most 1,024. 0: 256.
+    pub max_feature_pairs: u32,
 }
 
 growing!(
@@ -263,7 +267,7 @@ growing!(
     palpate_binding ends with n_hexahedra,
     palpate_cut ends with parents,
     palpate_link ends with weld_m,
-    palpate_session_options ends with omit_sweep,
+    palpate_session_options ends with max_feature_pairs,
     palpate_tissue_options ends with binding,
 );
 
@@ -372,6 +376,38 @@ pub const PALPATE_CONTACT_FORBIDDEN: u32 = 2;
 /// The link is wholly inside the tissue and touches no triangle: the contact is its deepest vertex, and the triangle
 /// nearest to that.
 pub const PALPATE_CONTACT_WHOLLY_INSIDE: u32 = 4;
+
+/// A feature of a tissue and one of a link within the contact margin: a row of a solver that treats contact itself. While
+/// vertices move little, the distance grows by `normal` times the weighted motion of the link's vertices less that of the
+/// tissue's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct palpate_feature_pair {
+    /// Tissue of the first feature.
+    pub tissue_id: u32,
+    /// The link, counted from 0 in the tool.
+    pub link: u32,
+    /// `PALPATE_VERTEX_FACE`, `PALPATE_EDGE_EDGE` or `PALPATE_FACE_VERTEX`.
+    pub kind: u32,
+    /// Number of the vertices that are the tissue's: 1, 2 or 3.
+    pub n_of_tissue: u32,
+    /// Vertices of the tissue's feature, then those of the link's. Ends of an edge ascend; a face's vertices are in stored
+    /// order. Vertices that a seam joins have the least number of them.
+    pub vertices: [u32; 4],
+    /// Weights of the closest points on the two features, which sum to 1 on each.
+    pub weights: [f64; 4],
+    /// Distance of the two features, metres.
+    pub distance_m: f64,
+    /// Unit, from the tissue to the link, scene frame; zero if the features meet.
+    pub normal: palpate_vec3,
+}
+
+/// A vertex of the tissue and a face of the link.
+pub const PALPATE_VERTEX_FACE: u32 = 1;
+/// An edge of the tissue and an edge of the link.
+pub const PALPATE_EDGE_EDGE: u32 = 2;
+/// A face of the tissue and a vertex of the link.
+pub const PALPATE_FACE_VERTEX: u32 = 3;
 
 /// Distance of a link from the nearest tissue.
 #[repr(C)]

@@ -19,8 +19,9 @@ use crate::{
     growing,
     plain::{
         PALPATE_BEYOND_RADIUS, PALPATE_FADING, PALPATE_LIMITED, palpate_contact,
-        palpate_link_distance, palpate_pose, palpate_rendering, palpate_session_options,
-        palpate_session_status, palpate_surface_contact, palpate_vec3, palpate_wrench,
+        palpate_feature_pair, palpate_link_distance, palpate_pose, palpate_rendering,
+        palpate_session_options, palpate_session_status, palpate_surface_contact, palpate_vec3,
+        palpate_wrench,
     },
     server::close,
 };
@@ -223,6 +224,24 @@ pub unsafe extern "C" fn palpate_surface_contacts(
         let buffer = (contacts, capacity, "contacts");
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { copy_newest(session, buffer, n, sequence, |newest| &newest.surface_contacts) }
+    })
+}
+
+/// Returns the pairs of features of tissue and link within the contact margin in the newest answer, at the proxy's pose:
+/// link by link, the nearest first. `feature_pairs` of the session's options must be set. Each pair is given once,
+/// whichever triangles share its features. Buffer, `n` and `sequence` as for `palpate_surface_contacts`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_feature_pairs(
+    session: *mut palpate_session,
+    pairs: *mut palpate_feature_pair,
+    capacity: usize,
+    n: *mut usize,
+    sequence: *mut u64,
+) -> palpate_code {
+    call(|| {
+        let buffer = (pairs, capacity, "pairs");
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe { copy_newest(session, buffer, n, sequence, |newest| &newest.feature_pairs) }
     })
 }
 

@@ -670,6 +670,12 @@ void sessions(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_link_distances(session, &link, SIZE_MAX, &n, &sequence), "links has");
     FAILS(PALPATE_TOO_SMALL, palpate_surface_contacts(session, &touched, 1, &n, nullptr), "holds 1");
     MUST(n > 1 && touched.at.tissue_id == 1 && touched.at.link == 0);
+    palpate_feature_pair feature;
+    REFUSED(palpate_feature_pairs(session, nullptr, 0, nullptr, &sequence), "n is NULL");
+    REFUSED(palpate_feature_pairs(session, nullptr, 4, &n, &sequence), "pairs is NULL");
+    REFUSED(palpate_feature_pairs(session, &feature, SIZE_MAX, &n, &sequence), "pairs has");
+    DOES(palpate_feature_pairs(session, &feature, 1, &n, nullptr));
+    MUST(n == 0);  // They were not asked for.
     DOES(palpate_link_distances(session, &link, 1, &n, &sequence));
     MUST(n == 1 && sequence == rendering.sequence && link.at.signed_distance_m == rendering.distance_m);
     std::uint32_t vertices[1];
@@ -879,6 +885,8 @@ void wrapper(const std::string& folder) {
     // The wrapper's first buffer is too small for these.
     options.contact_margin_m = 0.02;
     options.max_contacts = 1024;
+    options.feature_pairs = 1;
+    options.max_feature_pairs = 1024;
     palpate::Session wide = scene.open_session(options).value();
     wide.step(palpate::pose(0, 0, 0.005), 1e-3).value();
     std::uint64_t sequence = 0;
@@ -894,6 +902,22 @@ void wrapper(const std::string& folder) {
         for (int k = 0; k < 3; ++k) z += weights[k] * surface.positions[3 * surface.triangles[3 * c.triangle + k] + 2];
         MUST(std::fabs(z - c.on_tissue_m.z) < 1e-7);
     }
+    const auto pairs = wide.feature_pairs().value();
+    MUST(pairs.size() > 64);
+    for (const palpate_feature_pair& pair : pairs) {
+        double z = 0, sum = 0;
+        for (std::uint32_t k = 0; k < pair.n_of_tissue; ++k) {
+            z += pair.weights[k] * surface.positions[3 * pair.vertices[k] + 2];
+            sum += pair.weights[k];
+        }
+        MUST(pair.tissue_id == organ && pair.link == 0 && std::fabs(sum - 1) < 1e-6 && pair.distance_m < 0.0201);
+        // The tool is above a flat organ.
+        MUST(std::fabs(z) < 1e-3 && pair.normal.z >= 0);
+        MUST(pair.n_of_tissue == (pair.kind == PALPATE_VERTEX_FACE ? 1 : pair.kind == PALPATE_EDGE_EDGE ? 2 : 3));
+    }
+    options.max_feature_pairs = 1025;
+    MUST(scene.open_session(options).code() == PALPATE_INVALID_ARGUMENT);
+    options.max_feature_pairs = 0;
     options.contact_margin_m = 0.06;
     MUST(scene.open_session(options).code() == PALPATE_INVALID_ARGUMENT);
     options.contact_margin_m = 0;

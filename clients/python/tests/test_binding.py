@@ -108,13 +108,13 @@ def test_the_server_binds_to_cells_as_bind_does(scene: palpate.Scene) -> None:
         tissue.deform(controls=moved)
         assert np.allclose(tissue.export().positions_m, product(binding, moved), atol=2e-8)
     bounded = scene.add_tissue("boundary", volume=(nodes, hexahedra))
-    assert bounded.report.triangles == 2 * 6 * 4 * 4
+    assert bounded.report.triangles == 2 * 6 * 5 * 5
     assert (bounded.export().positions_m == np.float32(nodes)).all()
     wide = scene.add_tissue("wide", octahedron(0.06), volume=(nodes, hexahedra))
     assert wide.vertices_outside == 6 and 0.005 < wide.outside_max_m < 0.02 and wide.weight_min < 0
     for given in ({}, {"binding": binding}, {"volume": (nodes, cells), "binding": binding}):
         with pytest.raises(ValueError, match="expected mesh or volume, and binding or volume"):
-            scene.add_tissue("wrong", **given)  # type: ignore[arg-type]
+            scene.add_tissue("wrong", **given)
     with pytest.raises(ValueError, match="no cell"):
         scene.add_tissue("wrong", volume=(nodes, np.empty((0, 4), int)))
     with pytest.raises(palpate.InvalidArgument, match="binding.tetrahedra"):

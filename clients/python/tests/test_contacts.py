@@ -94,3 +94,50 @@ def test_the_jacobian_is_that_of_finite_differences(scene: palpate.Scene) -> Non
     assert made.topology_revision == 1
     again = asked().contacts.jacobian(organ.id, organ.export())
     assert len(again[0]) == 9 * int((asked().contacts.tissue_ids == organ.id).sum())
+
+
+def test_feature_pairs_are_ipctk_s_candidates(scene: palpate.Scene) -> None:
+    ipctk = pytest.importorskip("ipctk", reason="ipctk is not installed")
+    random = np.random.default_rng(45)
+    organ, probe = octahedron(0.05), octahedron(0.02)
+    scene.add_tissue("organ", organ)
+    tool = scene.add_tool("probe", probe)
+    margin = 0.01
+    report = palpate.Report(contact_margin_m=margin, feature_pairs=True, max_pairs=1024)
+    rest, sides = np.float64(np.float32(organ[0])), np.array(organ[1])
+    n = len(rest)
+    faces = np.concatenate([sides, np.array(probe[1]) + n])
+    edges = ipctk.edges(faces)
+    kinds = palpate.FeatureKind
+    found = 0
+    for _ in range(200):
+        turn = random.normal(size=4)
+        away = random.normal(size=3)
+        pose = palpate.Pose(away / np.linalg.norm(away) * random.uniform(0.03, 0.075), turn / np.linalg.norm(turn))
+        places = np.concatenate([rest, pose * np.float64(np.float32(probe[0]))])
+        candidates = ipctk.Candidates()
+        candidates.build(ipctk.CollisionMesh(places, edges, faces), places, margin)
+        expected = {}
+        for c in candidates.fv_candidates:
+            vertex, face = c.vertex_id, [int(v) for v in faces[c.face_id]]
+            distance = np.sqrt(ipctk.point_triangle_distance(places[vertex], *places[face]))
+            if (vertex < n) != (face[0] < n) and distance <= margin:
+                kind = kinds.VERTEX_FACE if vertex < n else kinds.FACE_VERTEX
+                ids = [vertex, *face] if vertex < n else [*face, vertex]
+                key = (kind, *(v % n for v in ids))
+                expected[key] = distance
+        for c in candidates.ee_candidates:
+            one, two = sorted(sorted(int(v) for v in edges[e]) for e in (c.edge0_id, c.edge1_id))
+            distance = np.sqrt(ipctk.edge_edge_distance(*places[[*one, *two]]))
+            if (one[0] < n) != (two[0] < n) and distance <= margin:
+                key = (kinds.EDGE_EDGE, *one, *(v - n for v in two))
+                expected[key] = distance
+        pairs = scene.query_contacts(tool, pose, report=report).links[0].feature_pairs
+        assert pairs is not None and pairs.total == len(pairs.kinds)
+        rows = zip(pairs.kinds, np.reshape(pairs.vertex_ids, (-1, 4)), pairs.distance_m, strict=True)
+        got = {(kind, *(int(v) for v in ids)): distance for kind, ids, distance in rows}
+        off = set(got) ^ set(expected)
+        assert all(abs({**got, **expected}[pair] - margin) < 1e-6 for pair in off), off
+        assert all(abs(got[pair] - expected[pair]) < 1e-7 for pair in set(got) & set(expected))
+        found += len(got)
+    assert found > 2000

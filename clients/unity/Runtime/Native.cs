@@ -62,6 +62,18 @@ namespace Palpate
         /// </summary>
         internal const uint PALPATE_CONTACT_WHOLLY_INSIDE = 4;
         /// <summary>
+        ///  A vertex of the tissue and a face of the link.
+        /// </summary>
+        internal const uint PALPATE_VERTEX_FACE = 1;
+        /// <summary>
+        ///  An edge of the tissue and an edge of the link.
+        /// </summary>
+        internal const uint PALPATE_EDGE_EDGE = 2;
+        /// <summary>
+        ///  A face of the tissue and a vertex of the link.
+        /// </summary>
+        internal const uint PALPATE_FACE_VERTEX = 3;
+        /// <summary>
         ///  No tissue was found: `signed_distance_m` is a lower bound, 0.05 m unless `PALPATE_DISTANCE_CUT_SHORT` is set too. Then
         ///  it may be negative, and the link may be inside tissue.
         /// </summary>
@@ -309,6 +321,14 @@ namespace Palpate
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_surface_contacts", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_surface_contacts(palpate_session* session, palpate_surface_contact* contacts, System.UIntPtr capacity, System.UIntPtr* n, ulong* sequence);
+
+        /// <summary>
+        ///  Returns the pairs of features of tissue and link within the contact margin in the newest answer, at the proxy's pose:
+        ///  link by link, the nearest first. `feature_pairs` of the session's options must be set. Each pair is given once,
+        ///  whichever triangles share its features. Buffer, `n` and `sequence` as for `palpate_surface_contacts`.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_feature_pairs", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_feature_pairs(palpate_session* session, palpate_feature_pair* pairs, System.UIntPtr capacity, System.UIntPtr* n, ulong* sequence);
 
         /// <summary>
         ///  Returns the distance of each link of the tool from the nearest tissue in the newest answer, at the proxy's pose.
@@ -757,6 +777,14 @@ namespace Palpate
         ///  Not 0: contacts between one pose and the next are not searched for.
         /// </summary>
         public uint omit_sweep;
+        /// <summary>
+        ///  Not 0: also find the pairs of `palpate_feature_pairs`.
+        /// </summary>
+        public uint feature_pairs;
+        /// <summary>
+        ///  Maximum of such pairs for each link, nearest first, at most 1,024. 0: 256.
+        /// </summary>
+        public uint max_feature_pairs;
     }
 
     /// <summary>
@@ -895,6 +923,49 @@ namespace Palpate
         ///  Any of `PALPATE_CONTACT_BEGAN`, `PALPATE_CONTACT_FORBIDDEN` and `PALPATE_CONTACT_WHOLLY_INSIDE`, combined.
         /// </summary>
         public uint flags;
+    }
+
+    /// <summary>
+    ///  A feature of a tissue and one of a link within the contact margin: a row of a solver that treats contact itself. While
+    ///  vertices move little, the distance grows by `normal` times the weighted motion of the link's vertices less that of the
+    ///  tissue's.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_feature_pair
+    {
+        /// <summary>
+        ///  Tissue of the first feature.
+        /// </summary>
+        public uint tissue_id;
+        /// <summary>
+        ///  The link, counted from 0 in the tool.
+        /// </summary>
+        public uint link;
+        /// <summary>
+        ///  `PALPATE_VERTEX_FACE`, `PALPATE_EDGE_EDGE` or `PALPATE_FACE_VERTEX`.
+        /// </summary>
+        public uint kind;
+        /// <summary>
+        ///  Number of the vertices that are the tissue's: 1, 2 or 3.
+        /// </summary>
+        public uint n_of_tissue;
+        /// <summary>
+        ///  Vertices of the tissue's feature, then those of the link's. Ends of an edge ascend; a face's vertices are in stored
+        ///  order. Vertices that a seam joins have the least number of them.
+        /// </summary>
+        public fixed uint vertices[4];
+        /// <summary>
+        ///  Weights of the closest points on the two features, which sum to 1 on each.
+        /// </summary>
+        public fixed double weights[4];
+        /// <summary>
+        ///  Distance of the two features, metres.
+        /// </summary>
+        public double distance_m;
+        /// <summary>
+        ///  Unit, from the tissue to the link, scene frame; zero if the features meet.
+        /// </summary>
+        public palpate_vec3 normal;
     }
 
     /// <summary>

@@ -316,6 +316,8 @@ namespace Palpate
                 contact_margin_m = options.ContactMarginM,
                 max_contacts = options.MaxContacts,
                 omit_sweep = options.OmitSweep ? 1u : 0u,
+                feature_pairs = options.FeaturePairs ? 1u : 0u,
+                max_feature_pairs = options.MaxFeaturePairs,
             };
             PalpateException.Check(Native.palpate_open_session(scene, &sent, &session));
             return new Session(session, axes);

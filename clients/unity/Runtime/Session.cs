@@ -123,6 +123,28 @@ namespace Palpate
         }
 
         /// <summary>
+        /// Copies the pairs of features of tissue and link within the contact margin, as many as fit;
+        /// SessionOptions.FeaturePairs must be set. Returns their total number, and the answer's sequence. Allocates
+        /// nothing.
+        /// </summary>
+        public int FeaturePairs(FeaturePair[] into, out ulong sequence)
+        {
+            UIntPtr n;
+            ulong answered = 0;
+            fixed (FeaturePair* first = into)
+            {
+                CheckFilled(Native.palpate_feature_pairs(
+                    session, (palpate_feature_pair*)first, (UIntPtr)into.Length, &n, &answered));
+            }
+            for (int i = 0; i < Math.Min((int)n, into.Length); i++)
+            {
+                into[i].Normal = axes.Point(into[i].Normal);
+            }
+            sequence = answered;
+            return (int)n;
+        }
+
+        /// <summary>
         /// Copies the distance of each link from the nearest tissue in the newest answer, as many as fit. Returns their
         /// total number, and the answer's sequence. Allocates nothing.
         /// </summary>

@@ -210,6 +210,34 @@ namespace Palpate
         public bool IsWhollyInside { get { return (Flags & Native.PALPATE_CONTACT_WHOLLY_INSIDE) != 0; } }
     }
 
+    /// <summary>Kind of a FeaturePair: first the feature of the tissue, then that of the link.</summary>
+    public enum FeatureKind : uint
+    {
+        VertexFace = Native.PALPATE_VERTEX_FACE,
+        EdgeEdge = Native.PALPATE_EDGE_EDGE,
+        FaceVertex = Native.PALPATE_FACE_VERTEX,
+    }
+
+    /// <summary>
+    /// A feature of a tissue and one of a link within the contact margin: a row of a solver that treats contact itself.
+    /// Has the layout of palpate_feature_pair.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct FeaturePair
+    {
+        public uint Tissue;
+        public uint Link;
+        public FeatureKind Kind;
+        /// <summary>Number of the vertices that are the tissue's: the first 1, 2 or 3.</summary>
+        public uint NOfTissue;
+        public uint Vertex0, Vertex1, Vertex2, Vertex3;
+        /// <summary>Weights of the closest points on the two features, which sum to 1 on each.</summary>
+        public double Weight0, Weight1, Weight2, Weight3;
+        public double DistanceM;
+        /// <summary>Unit, from the tissue to the link; zero if the features meet.</summary>
+        public Vec3 Normal;
+    }
+
     /// <summary>Distance of a link from the nearest tissue. Has the layout of palpate_link_distance.</summary>
     [StructLayout(LayoutKind.Sequential)]
     public struct LinkDistance
@@ -417,6 +445,10 @@ namespace Palpate
         public uint MaxContacts;
         /// <summary>Contacts between one pose and the next are not searched for.</summary>
         public bool OmitSweep;
+        /// <summary>Session.FeaturePairs finds the pairs of features within ContactMarginM.</summary>
+        public bool FeaturePairs;
+        /// <summary>Maximum such pairs of each link, nearest first. 0: 256.</summary>
+        public uint MaxFeaturePairs;
         /// <summary>Nothing runs by itself: Step replaces Servo.</summary>
         public bool LockStep;
     }

@@ -34,7 +34,7 @@ pub struct Limits {
 pub const QUERY_POINTS_MAX: usize = 65_536;
 /// Maximum contacts given for one link; the rest are counted.
 pub const CONTACTS_MAX: usize = 1_024;
-/// Maximum triangle pairs given for one link; the rest are counted.
+/// Maximum triangle pairs, and pairs of features, given for one link; the rest are counted.
 pub const PAIRS_MAX: usize = 1_024;
 /// Maximum revisions of one tissue that are held at a time, at 12 bytes a vertex each: 96 bytes a vertex in all.
 pub const HELD_MAX: usize = 8;
@@ -56,9 +56,12 @@ const CONTACT_BYTES_MAX: usize = 16 * 4 + 4 * 5;
 const PAIR_BYTES_MAX: usize = 18 * 4 + 3 * 5 + 1;
 /// Bytes of a contact of two features on the wire: eight of time, fifteen `f32`, eight ids and the kind.
 const FEATURE_CONTACT_BYTES_MAX: usize = 8 + 15 * 4 + 8 * 5 + 1;
+/// Bytes of a pair of features on the wire: nine `f32`, and varints of five ids and the kind.
+const FEATURE_PAIR_BYTES_MAX: usize = 9 * 4 + 5 * 5 + 1;
 /// Default limit of gRPC clients.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
-const LINK_BYTES_MAX: usize = CONTACTS_MAX * CONTACT_BYTES_MAX + PAIRS_MAX * PAIR_BYTES_MAX;
+const LINK_BYTES_MAX: usize =
+    CONTACTS_MAX * CONTACT_BYTES_MAX + PAIRS_MAX * (PAIR_BYTES_MAX + FEATURE_PAIR_BYTES_MAX);
 // Eight links, and the pairs of links with each other.
 const _: () = assert!(9 * LINK_BYTES_MAX <= ANSWER_BYTES_MAX);
 const _: () = assert!(FEATURE_CONTACTS_CHUNK * FEATURE_CONTACT_BYTES_MAX <= ANSWER_BYTES_MAX);

@@ -9,7 +9,7 @@
 //!    contact or the link's deepest vertex in the tissue (`vertex_penetration`).
 //! 3. `sweep`: contacts since the last answered pose. The poses in between are a `pose_path`.
 //! 4. `contact_ids`: contacts that were there in the last tick.
-//! 5. [`crossings`]: triangles that cross, if a client requested them.
+//! 5. [`crossings`]: triangles that cross, and [`feature_pairs`] within the margin, if a client requested them.
 //!
 //! `tracked_link` takes these steps in order and keeps the results that the next tick can use (`scene::coherence`). A
 //! tick allocates nothing once its buffers have grown, and waits for nobody.
@@ -20,6 +20,7 @@ mod collision_pair;
 mod contact_ids;
 mod contacts;
 pub mod crossings;
+pub mod feature_pairs;
 mod options;
 mod pair_distance;
 mod penetration;

@@ -70,6 +70,7 @@ fn link(answer: &LinkAnswer, details: ContactDetails) -> proto::LinkAnswer {
         contacts: (answer.contacts_total > 0).then(|| contacts(answer, details)),
         ended_contact_ids: answer.ended.clone(),
         pairs: answer.pairs.as_ref().map(pairs::to_wire),
+        feature_pairs: answer.feature_pairs.as_ref().map(pairs::of_features),
         depth_max_m: answer.depth_max_m,
         is_cut_short: answer.is_cut_short,
         lower_bound_m: answer.is_cut_short.then_some(answer.lower_bound_m),

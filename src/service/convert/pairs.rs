@@ -5,7 +5,10 @@ use crate::{
     geometry::triangle_triangle::{CrossingEnd, CrossingKind},
     scene::{
         TickAnswer,
-        tick::crossings::{LinkPairs, TrianglePairs},
+        tick::{
+            crossings::{LinkPairs, TrianglePairs},
+            feature_pairs::{FeaturePairKind, FeaturePairs},
+        },
     },
 };
 
@@ -25,6 +28,25 @@ pub fn to_wire(pairs: &TrianglePairs) -> proto::TrianglePairs {
         triangle_barycentric_xyz: of_ends(|end| end.barycentric_a),
         link_triangle_barycentric_xyz: of_ends(|end| end.barycentric_b),
         coplanar: given.iter().map(|p| p.crossing.kind == CrossingKind::Coplanar).collect(),
+    }
+}
+
+/// Converts pairs of features to their message.
+pub fn of_features(pairs: &FeaturePairs) -> proto::FeaturePairs {
+    let given = &pairs.given;
+    let kind = |kind| match kind {
+        FeaturePairKind::VertexFace => proto::FeatureKind::VertexFace,
+        FeaturePairKind::FaceVertex => proto::FeatureKind::FaceVertex,
+        FeaturePairKind::EdgeEdge => proto::FeatureKind::EdgeEdge,
+    };
+    proto::FeaturePairs {
+        total: pairs.total as u32,
+        tissue_ids: given.iter().map(|p| p.tissue.0).collect(),
+        kinds: given.iter().map(|p| kind(p.kind).into()).collect(),
+        vertex_ids: given.iter().flat_map(|p| p.vertices).collect(),
+        weights: given.iter().flat_map(|p| p.weights.map(|w| w as f32)).collect(),
+        distance_m: given.iter().map(|p| p.distance_m as f32).collect(),
+        normal_xyz: given.iter().flat_map(|p| p.normal.as_vec3().to_array()).collect(),
     }
 }
 

@@ -140,6 +140,7 @@ pub fn options(report: &proto::ReportOptions) -> Result<TickOptions, FieldError>
         sweep: !report.omit_sweep,
         triangle_pairs: report.triangle_pairs,
         link_pairs: report.link_pairs,
+        feature_pairs: report.feature_pairs,
         max_pairs: count(report.max_pairs, usual.max_pairs, PAIRS_MAX, "max_pairs")?,
         stale_after_ns: match report.stale_after_us {
             0 => None,

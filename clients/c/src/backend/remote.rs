@@ -317,6 +317,8 @@ impl Theatre for RemoteTheatre {
                 contact_margin_m: options.contact_margin_m,
                 max_contacts: options.max_contacts,
                 omit_sweep: options.omit_sweep != 0,
+                feature_pairs: options.feature_pairs != 0,
+                max_pairs: options.max_feature_pairs,
                 link_barycentrics: true,
                 ..ReportOptions::default()
             }),

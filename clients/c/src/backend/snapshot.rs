@@ -3,12 +3,16 @@
 use palpate::{
     proto,
     proxy::{ProxyContact, RenderState, RenderedSession},
-    scene::{Contact, ContactState, ContactStatus, Distance, LinkAnswer, TickAnswer, TissueId},
+    scene::{
+        Contact, ContactState, ContactStatus, Distance, LinkAnswer, TickAnswer, TissueId,
+        tick::feature_pairs::FeaturePairKind,
+    },
 };
 
 use crate::plain::{
     PALPATE_CONTACT_BEGAN, PALPATE_CONTACT_FORBIDDEN, PALPATE_CONTACT_WHOLLY_INSIDE,
-    PALPATE_DISTANCE_BEYOND, PALPATE_DISTANCE_CUT_SHORT, palpate_contact, palpate_link_distance,
+    PALPATE_DISTANCE_BEYOND, PALPATE_DISTANCE_CUT_SHORT, PALPATE_EDGE_EDGE, PALPATE_FACE_VERTEX,
+    PALPATE_VERTEX_FACE, palpate_contact, palpate_feature_pair, palpate_link_distance,
     palpate_point_pair, palpate_pose, palpate_quaternion, palpate_render_state, palpate_rendering,
     palpate_surface_contact, palpate_vec3,
 };
@@ -22,6 +26,8 @@ pub(crate) struct Snapshot {
     pub(crate) links: Vec<palpate_link_distance>,
     /// Contacts of all links, link by link.
     pub(crate) surface_contacts: Vec<palpate_surface_contact>,
+    /// Pairs of features of all links, link by link.
+    pub(crate) feature_pairs: Vec<palpate_feature_pair>,
     pub(crate) loads: Vec<Load>,
 }
 
@@ -80,6 +86,7 @@ impl Snapshot {
             contacts,
             links,
             surface_contacts,
+            feature_pairs: answer.links.iter().flat_map(feature_pairs_of_engine).collect(),
             loads: loads.collect(),
         }
     }
@@ -145,6 +152,7 @@ impl Snapshot {
             contacts,
             links,
             surface_contacts,
+            feature_pairs: answer.links.iter().flat_map(feature_pairs_of_server).collect(),
             loads: loads.collect(),
         })
     }
@@ -214,6 +222,53 @@ fn surface_contacts_of_engine(
         both.map(|both| contact(link.link, both)).collect::<Vec<_>>()
     };
     answer.links.iter().flat_map(of_link).collect()
+}
+
+fn feature_pairs_of_engine(answer: &LinkAnswer) -> impl Iterator<Item = palpate_feature_pair> {
+    let given = answer.feature_pairs.iter().flat_map(|pairs| &pairs.given);
+    given.map(|pair| {
+        let (kind, n_of_tissue) = match pair.kind {
+            FeaturePairKind::VertexFace => (PALPATE_VERTEX_FACE, 1),
+            FeaturePairKind::EdgeEdge => (PALPATE_EDGE_EDGE, 2),
+            FeaturePairKind::FaceVertex => (PALPATE_FACE_VERTEX, 3),
+        };
+        palpate_feature_pair {
+            tissue_id: pair.tissue.0,
+            link: answer.link as u32,
+            kind,
+            n_of_tissue,
+            vertices: pair.vertices,
+            weights: pair.weights,
+            distance_m: pair.distance_m,
+            normal: palpate_vec3::of(pair.normal),
+        }
+    })
+}
+
+fn feature_pairs_of_server(answer: &proto::LinkAnswer) -> Vec<palpate_feature_pair> {
+    let Some(sent) = &answer.feature_pairs else { return Vec::new() };
+    let (vertices, weights) = (sent.vertex_ids.as_chunks().0, sent.weights.as_chunks().0);
+    // Arrays of different lengths from a server are cut to the shortest.
+    let rows = sent.tissue_ids.iter().zip(&sent.kinds).zip(vertices.iter().zip(weights));
+    let rows = rows.zip(&sent.distance_m).enumerate();
+    rows.map(|(i, (((tissue, kind), (vertices, weights)), distance))| {
+        let (kind, n_of_tissue) = match proto::FeatureKind::try_from(*kind) {
+            Ok(proto::FeatureKind::EdgeEdge) => (PALPATE_EDGE_EDGE, 2),
+            Ok(proto::FeatureKind::FaceVertex) => (PALPATE_FACE_VERTEX, 3),
+            _ => (PALPATE_VERTEX_FACE, 1),
+        };
+        palpate_feature_pair {
+            tissue_id: *tissue,
+            link: answer.link,
+            kind,
+            n_of_tissue,
+            vertices: *vertices,
+            weights: weights.map(f64::from),
+            distance_m: (*distance).into(),
+            normal: at(&sent.normal_xyz, i),
+        }
+    })
+    .collect()
 }
 
 /// Stands for no time of impact, as on the wire.

@@ -16,6 +16,14 @@ class ContactState(enum.IntEnum):
     BEGIN = 1
     PERSIST = 2
 
+class FeatureKind(enum.IntEnum):
+    """Kinds of feature pairs that meet."""
+    UNSPECIFIED = 0
+    VERTEX_FACE = 1
+    EDGE_EDGE = 2
+    FACE_VERTEX = 3
+    """Only in FeaturePairs: the face is the tissue's."""
+
 class RenderState(enum.IntEnum):
     """Relation of a proxy to the tissues."""
     UNSPECIFIED = 0
@@ -54,12 +62,6 @@ class UnsweptReason(enum.IntEnum):
     GOING_ON = 5
     """The time ended first. The next ticks continue where the sweep stopped and give the contacts still to be
     found; none is dropped. The answer with which the sweep has caught up has FLAG_SWEPT."""
-
-class FeatureKind(enum.IntEnum):
-    """Kinds of feature pairs that meet."""
-    UNSPECIFIED = 0
-    VERTEX_FACE = 1
-    EDGE_EDGE = 2
 
 class SignRule(enum.IntEnum):
     """Rule that distinguishes inside from outside."""
@@ -234,6 +236,36 @@ class TrianglePairs(Answer):
     def coplanar(self) -> npt.NDArray[np.bool_]:
         """The two triangles are in one plane; the segment is between the two common points farthest apart."""
 
+class FeaturePairs(Answer):
+    """Pairs of features within contact_margin_m as parallel arrays, nearest first: a vertex of the tissue and a
+    face of the link, a face and a vertex, an edge and an edge. Each pair is given once, whichever triangles share
+    its features; all are counted, also those of features whose triangles cross: a distance has no sign. While
+    vertices move little, a distance grows by normal . (weighted motion of the link's vertices less that of the
+    tissue's): a row of a solver."""
+    @property
+    def total(self) -> int:
+        """Number of pairs found, including those beyond max_pairs."""
+    @property
+    def tissue_ids(self) -> npt.NDArray[np.uint32]:
+        ...
+    @property
+    def kinds(self) -> npt.NDArray[np.int32]:
+        ...
+    @property
+    def vertex_ids(self) -> npt.NDArray[np.uint32]:
+        """Four vertices for each pair: first those of the tissue's feature (one, three or two, by the kind), then
+        those of the link's. Ends of an edge ascend; a face's vertices are in stored order. Vertices that a seam joins
+        have the least number of them."""
+    @property
+    def weights(self) -> npt.NDArray[np.float32]:
+        """Weights of the closest points on the two features; they sum to 1 on each."""
+    @property
+    def distance_m(self) -> npt.NDArray[np.float32]:
+        ...
+    @property
+    def normal_xyz(self) -> npt.NDArray[np.float32]:  # (n, 3)
+        """Unit, from the tissue to the link, scene frame; zero if the features meet."""
+
 class LinkAnswer(Answer):
     """Result for a link against the tissues."""
     @property
@@ -283,6 +315,9 @@ class LinkAnswer(Answer):
     @property
     def pairs(self) -> TrianglePairs:
         """Set if triangle_pairs was requested."""
+    @property
+    def feature_pairs(self) -> FeaturePairs | None:
+        """Set if feature_pairs was requested."""
     @property
     def depth_max_m(self) -> float | None:
         """Bound on the depth, metres; a depth is positive. Set, together with FLAG_DEPTH_UNCERTAIN, if a point,

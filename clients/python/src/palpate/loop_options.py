@@ -28,7 +28,9 @@ class Report:
         triangle_pairs: also report the crossing triangles of tissue and tool: the triangles that a
             blade cuts.
         link_pairs: also report the crossing triangles of two links.
-        max_pairs: number of pairs given for each link. 0: 256.
+        feature_pairs: also report the pairs of features (vertex and face, edge and edge) of tissue and
+            tool within the margin: rows for a solver that treats contact itself.
+        max_pairs: number of pairs of a kind given for each link. 0: 256.
         report_stages: also report the time that a tick spent in each stage at the server.
         link_barycentrics: also give `link_barycentric_xyz` of contacts, the weights on the link's
             triangle.
@@ -42,6 +44,7 @@ class Report:
     stale_after_us: int = 0
     triangle_pairs: bool = False
     link_pairs: bool = False
+    feature_pairs: bool = False
     max_pairs: int = 0
     omit_sweep: bool = False
     report_stages: bool = False

@@ -113,7 +113,7 @@ class Scene:
         if mesh is not None:
             uploads = [MeshUpload(mesh, scale_to_m, left_handed, fill_holes_m=fill_holes_m, weld_m=weld_m)]
             header["mesh"] = uploads[0].header
-        carried = None
+        carried: BindingUpload | VolumeUpload | None = None
         if volume is not None:
             carried = VolumeUpload(*volume)
         elif binding is not None:

@@ -4,7 +4,10 @@ use std::cmp::Ordering;
 
 use glam::DVec3;
 
-use super::crossings::{LinkPairs, TrianglePairs};
+use super::{
+    crossings::{LinkPairs, TrianglePairs},
+    feature_pairs::FeaturePairs,
+};
 use crate::geometry::tolerance::CONTACT_SLACK;
 use crate::scene::{
     Revision, TissueId, ToolId,
@@ -107,6 +110,8 @@ pub struct LinkAnswer {
     pub contacts_total: usize,
     /// Triangles that cross; `None` if not requested.
     pub pairs: Option<TrianglePairs>,
+    /// Features within the margin; `None` if not requested.
+    pub feature_pairs: Option<FeaturePairs>,
     /// True if the time was over before all of the link was searched: contacts and pairs may lack some, and the
     /// distance is that of the closest points that were found, or its lower bound.
     pub is_cut_short: bool,

@@ -22,6 +22,8 @@ pub struct TickOptions {
     pub triangle_pairs: bool,
     /// Answers triangles of two links that cross.
     pub link_pairs: bool,
+    /// Answers pairs of features of a tissue and a link within the margin.
+    pub feature_pairs: bool,
     /// Maximum pairs answered for each link, and for all pairs of links together.
     pub max_pairs: usize,
     /// Age from which a tissue sets the stale flag, nanoseconds.
@@ -47,6 +49,7 @@ impl TickOptions {
             probes: false,
             triangle_pairs: false,
             link_pairs: false,
+            feature_pairs: false,
             ..self.clone()
         }
     }
@@ -64,6 +67,7 @@ impl Default for TickOptions {
             sweep: true,
             triangle_pairs: false,
             link_pairs: false,
+            feature_pairs: false,
             max_pairs: 256,
             stale_after_ns: None,
         }

@@ -7,6 +7,7 @@ use glam::DVec3;
 use super::{
     answer::{Flags, LinkAnswer, ProbeAnswer, TickAnswer, TissueState, is_uncertain},
     crossings::{FOUND_ROOM, FoundPair, LinkPairs, TrianglePairs},
+    feature_pairs::{FeaturePairs, NearFeatures},
     options::{TickOptions, ToolPose, scene_from_link},
     pose_knowledge::{NothingKnown, PoseKnowledge},
     sweep::SweepRoom,
@@ -36,6 +37,7 @@ pub struct Session {
     tissues: Vec<(TissueId, RevisionGuard)>,
     log: TissueLog,
     found: Vec<FoundPair>,
+    found_features: Vec<NearFeatures>,
     room: SweepRoom,
     /// Number of ticks so far, coalesced ones counted.
     n_ticks: u64,
@@ -95,6 +97,7 @@ impl Session {
             tissues: Vec::new(),
             log: TissueLog::default(),
             found: Vec::with_capacity(if has_pairs { FOUND_ROOM } else { 0 }),
+            found_features: Vec::new(),
             room: SweepRoom::new(),
             n_ticks: 0,
             first_link: 0,
@@ -376,6 +379,7 @@ impl Session {
                 flags: &mut self.answer.flags,
                 last_contact_id: &mut self.last_contact_id,
                 found: &mut self.found,
+                found_features: &mut self.found_features,
                 room: &mut self.room,
             };
             let now = (self.n_ticks, self.log.travel_m());
@@ -455,6 +459,7 @@ fn empty_answer(tools: &[TrackedTool], options: &TickOptions) -> TickAnswer {
         ended: Vec::with_capacity(options.max_contacts),
         contacts_total: 0,
         pairs: options.triangle_pairs.then(|| TrianglePairs::with_room(options.max_pairs)),
+        feature_pairs: options.feature_pairs.then(|| FeaturePairs::with_room(options.max_pairs)),
         is_cut_short: false,
         lower_bound_m: 0.0,
     };

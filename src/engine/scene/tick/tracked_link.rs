@@ -10,6 +10,7 @@ use super::{
     contact_ids::{AtStart, ContactTracker},
     contacts::ContactSearch,
     crossings::FoundPair,
+    feature_pairs::NearFeatures,
     options::TickOptions,
     pair_distance::PairMemory,
     penetration::LOOSENESS,
@@ -73,6 +74,7 @@ pub(super) struct TickContext<'a> {
     pub(super) last_contact_id: &'a mut u64,
     /// Buffers to work in.
     pub(super) found: &'a mut Vec<FoundPair>,
+    pub(super) found_features: &'a mut Vec<NearFeatures>,
     pub(super) room: &'a mut SweepRoom,
 }
 
@@ -191,6 +193,15 @@ impl TrackedLink {
             tick.flags.truncated |= pairs.is_truncated();
             all
         });
+        let has_all_features = answer.feature_pairs.as_mut().is_none_or(|pairs| {
+            let TickOptions { contact_margin_m, max_pairs, .. } = *tick.options;
+            let within = (contact_margin_m, max_pairs);
+            let placed = (link, scene_from_link);
+            let all = pairs.find(tick.tissues, placed, within, tick.found_features, tick.time);
+            tick.flags.truncated |= pairs.is_truncated();
+            all
+        });
+        let has_all_pairs = has_all_pairs && has_all_features;
         answer.is_cut_short = !(found.has_all_contacts && found.is_nearest && has_all_pairs);
         // The sweep may have ended and still have taken a contact for earlier than it was.
         let is_late = sweeps && time.was_over();

@@ -16,7 +16,7 @@ use palpate::{
     proxy::{RenderOptions, RenderedSession},
     scene::{
         Tool, ToolId,
-        limits::CONTACTS_MAX,
+        limits::{CONTACTS_MAX, PAIRS_MAX},
         tick::{TickOptions, ToolPose},
     },
     servo::{DeviceFeed, DevicePose},
@@ -208,13 +208,15 @@ impl Work {
 
 /// Options of the session's ticks, within the limits of a server.
 fn tick_options(options: &palpate_session_options, tool: &Tool) -> Result<TickOptions, Failure> {
-    let mut ticks = TickOptions { sweep: options.omit_sweep == 0, ..TickOptions::default() };
+    let (sweep, feature_pairs) = (options.omit_sweep == 0, options.feature_pairs != 0);
+    let mut ticks = TickOptions { sweep, feature_pairs, ..TickOptions::default() };
     let (margin, most) = (options.contact_margin_m, ticks.max_distance_m);
     if !(0.0..=most).contains(&margin) {
         let message = format!("contact_margin_m is {margin}, expected 0 to {most}");
         return Err(Failure::argument(message));
     }
     at_most(options.max_contacts as usize, CONTACTS_MAX, "max_contacts")?;
+    at_most(options.max_feature_pairs as usize, PAIRS_MAX, "max_feature_pairs")?;
     if margin > 0.0 {
         ticks.contact_margin_m = margin;
     } else {
@@ -222,6 +224,9 @@ fn tick_options(options: &palpate_session_options, tool: &Tool) -> Result<TickOp
     }
     if options.max_contacts > 0 {
         ticks.max_contacts = options.max_contacts as usize;
+    }
+    if options.max_feature_pairs > 0 {
+        ticks.max_pairs = options.max_feature_pairs as usize;
     }
     Ok(ticks)
 }
