@@ -150,3 +150,12 @@ fn slivers(random: &mut Random, n: u32) -> MeshData {
     }
     MeshData { positions, triangles: (0..n).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect() }
 }
+
+#[test]
+fn shared_data_beside_the_checkout_is_found() {
+    let beside = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    if std::env::var_os("PALPATE_DATA").is_none() && beside.is_dir() {
+        let found = shared_data().expect("found").canonicalize().expect("a folder");
+        assert_eq!(found, beside.canonicalize().expect("a folder"));
+    }
+}
