@@ -85,6 +85,10 @@ fn all_pairs(tissue: &Features, link: &Features, limit: f64) -> BTreeMap<Key, f6
     }
     for one in &tissue.edges {
         for two in &link.edges {
+            let ([a, b, _], [c, d, _]) = (tissue.edge(one), link.edge(two));
+            if (a + b).distance(c + d) > a.distance(b) + c.distance(d) + 2.0 * limit {
+                continue;
+            }
             let apart = triangle_distance(&tissue.edge(one), &link.edge(two));
             let ([a, b], [c, d]) = (*one, *two);
             add((FeaturePairKind::EdgeEdge, [a, b, c, d]), apart);
@@ -168,7 +172,7 @@ fn every_pair_of_features_within_the_margin_is_given_once() {
     let at_rest = Features::of(&tissue, &Pose::IDENTITY);
     let mut stage = Stage::new(&tissue, &tool, options);
     let mut n_pairs = 0;
-    for _ in 0..scaled(2_000) {
+    for _ in 0..scaled(400) {
         let pose = near(&mut random, 0.0295, 0.006);
         let link = Features::of(&tool, &pose);
         // Rounding decides about pairs at the margin.
@@ -191,7 +195,7 @@ fn every_pair_of_features_within_the_margin_is_given_once() {
         assert!(left.values().all(|d| *d > margin - 1e-9), "missing {left:?}");
         assert!(given.is_sorted_by(|a, b| a.distance_m <= b.distance_m));
     }
-    assert!(n_pairs > 10 * scaled(2_000), "{n_pairs} pairs");
+    assert!(n_pairs > 10 * scaled(400), "{n_pairs} pairs");
 }
 
 #[test]
