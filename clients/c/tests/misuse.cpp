@@ -905,14 +905,14 @@ void wrapper(const std::string& folder) {
     const auto pairs = wide.feature_pairs().value();
     MUST(pairs.size() > 64);
     for (const palpate_feature_pair& pair : pairs) {
-        double z = 0, sum = 0;
+        double sum = 0;
         for (std::uint32_t k = 0; k < pair.n_of_tissue; ++k) {
-            z += pair.weights[k] * surface.positions[3 * pair.vertices[k] + 2];
+            MUST(pair.vertices[k] < surface.positions.size() / 3);
             sum += pair.weights[k];
         }
+        const palpate_vec3 n = pair.normal;
         MUST(pair.tissue_id == organ && pair.link == 0 && std::fabs(sum - 1) < 1e-6 && pair.distance_m < 0.0201);
-        // The tool is above a flat organ.
-        MUST(std::fabs(z) < 1e-3 && pair.normal.z >= 0);
+        MUST(pair.distance_m == 0 || std::fabs(n.x * n.x + n.y * n.y + n.z * n.z - 1) < 1e-6);
         MUST(pair.n_of_tissue == (pair.kind == PALPATE_VERTEX_FACE ? 1 : pair.kind == PALPATE_EDGE_EDGE ? 2 : 3));
     }
     options.max_feature_pairs = 1025;
