@@ -257,6 +257,38 @@ fn contacts_of_a_server_are_those_of_its_answers() {
     }
 }
 
+/// Returns the pairs of features at each height.
+fn features(held: &Held) -> Vec<Vec<palpate_feature_pair>> {
+    let at = |height_m: &f64| {
+        held.step(&ball_at(*height_m));
+        // SAFETY: all pointers point to live objects, or are NULL with a capacity of 0.
+        let (pairs, _) = all(|to, room, n, sequence| unsafe {
+            palpate_feature_pairs(held.session, to, room, n, sequence)
+        });
+        pairs
+    };
+    HEIGHTS_M.iter().map(at).collect()
+}
+
+#[test]
+fn feature_pairs_of_a_server_are_those_of_the_process() {
+    let Some(served) = serve() else { return };
+    let here = features(&Held::open(local(), true));
+    let there = features(&Held::open(connect(&served.address), true));
+    assert!(here.iter().map(Vec::len).sum::<usize>() > 20, "{here:?}");
+    for (here, there) in here.iter().flatten().zip(there.iter().flatten()) {
+        let single = |pair: &palpate_feature_pair| {
+            let palpate_feature_pair { normal: n, weights, distance_m, .. } = *pair;
+            (weights.map(|w| w as f32), distance_m as f32, [n.x, n.y, n.z].map(|x| x as f32))
+        };
+        assert_eq!(single(here), single(there), "{here:?}");
+        let ids =
+            |p: &palpate_feature_pair| (p.tissue_id, p.link, p.kind, p.n_of_tissue, p.vertices);
+        assert_eq!(ids(here), ids(there));
+    }
+    assert!(here.iter().map(Vec::len).eq(there.iter().map(Vec::len)));
+}
+
 /// Compares the nearest points of the slab with those of all its triangles.
 fn check_nearest(held: &Held) {
     let (slab, mut random) = (slab(), Random::new(45));

@@ -79,6 +79,7 @@ impl Held {
             ok(palpate_add_tool(scene, name.as_ptr(), &link, 1, &mut tool));
             ok(palpate_session_defaults(tool, &mut options));
             options.lock_step = lock_step.into();
+            options.feature_pairs = 1;
             ok(palpate_open_session(scene, &options, &mut session));
         }
         Held { session, scene, server }
