@@ -58,6 +58,8 @@ pub struct FeaturePairs {
 
 /// Most pairs found of one link, each counted for every two triangles that have it.
 const FOUND_MAX: usize = 64 * PAIRS_MAX;
+/// Share of the time for the search; the rest is for sorting what it finds.
+const SEARCH_SHARE: f64 = 0.5;
 
 impl FeaturePairs {
     /// Creates an empty list with capacity for the pairs that may be given.
@@ -75,6 +77,7 @@ impl FeaturePairs {
         found: &mut Vec<NearFeatures>,
         time: &TimeLeft,
     ) -> bool {
+        let search = time.share(SEARCH_SHARE);
         found.clear();
         let link_from_scene = scene_from_link.inverse();
         let reach = margin * BOUND_COVER;
@@ -83,14 +86,14 @@ impl FeaturePairs {
         for (tissue, revision) in tissues {
             let mesh = revision.surface.mesh();
             let is_near =
-                |b: &Aabb| !time.is_over() && link.may_be_near(&link_from_scene, b, reach);
+                |b: &Aabb| !search.is_over() && link.may_be_near(&link_from_scene, b, reach);
             revision.surface.overlap(&(bounds, &is_near), |t| {
                 if is_full {
                     return;
                 }
                 let corners = mesh.triangle(t).map(|p| link_from_scene.point(p));
                 let near = TriangleInLink { tissue: *tissue, of: (mesh, t), corners, link, margin };
-                link.tree.each_within(&corners, reach, time, |own, _| {
+                link.tree.each_within(&corners, reach, &search, |own, _| {
                     note_step();
                     near.pairs_with(own, found);
                     is_full = found.len() > FOUND_MAX;
@@ -109,7 +112,7 @@ impl FeaturePairs {
         let in_scene =
             |p: &NearFeatures| NearFeatures { normal: scene_from_link.vector(p.normal), ..*p };
         self.given.extend(found.iter().take(max_pairs).map(in_scene));
-        !is_full && !time.was_over()
+        !is_full && !search.was_over()
     }
 
     /// Returns true if some pairs were counted but not given.
