@@ -63,8 +63,8 @@ impl BindingPieces {
         let n_weights = of.weights as usize;
         fits("numbers", sent.rest.len(), chunk.rest.len(), n_rest, "rest")?;
         fits("weights", sent.weights.len(), chunk.weights.len(), n_weights, "weights")?;
-        let n_controls = (sent.controls.len(), chunk.controls.len());
-        fits("controls of weights", n_controls.0, n_controls.1, n_weights, "controls")?;
+        let what = "controls of weights";
+        fits(what, sent.controls.len(), chunk.controls.len(), n_weights, "controls")?;
         let n_corners = 4 * of.tetrahedra as usize;
         fits("corners", sent.tetrahedra.len(), chunk.tetrahedra.len(), n_corners, "tetrahedra")?;
         let n_corners = 8 * of.hexahedra as usize;

@@ -326,7 +326,7 @@ impl VertexWeights {
         self.sums_by(Portable, vertices, points)
     }
 
-    // Loops and no closures, which would be compiled apart, without the wide instructions.
+    // A loop and no iterator adapter, whose `fold` would be compiled apart, without the wide instructions.
     #[inline(always)]
     fn sums_by<L: FourLanes>(
         &self,
