@@ -15,7 +15,7 @@ use super::{
 ///
 /// ```
 /// use glam::DVec3;
-/// use palpate::ccd::vertex_face;
+/// use palpate_engine::ccd::vertex_face;
 ///
 /// let t0 = [DVec3::Z, DVec3::NEG_X, DVec3::X, DVec3::Y];
 /// let t1 = [DVec3::NEG_Z, DVec3::NEG_X, DVec3::X, DVec3::Y];
