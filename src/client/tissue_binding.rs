@@ -1,6 +1,9 @@
 //! The binding of a tissue to upload, and its chunks on the wire.
 
-use crate::proto::{BindingChunk, BindingHeader, ControlKind};
+use crate::{
+    proto::{BindingChunk, BindingHeader, ControlKind},
+    scene::tissue::{binding::Controls, tube::Tube},
+};
 
 /// Controls that carry the vertices of a tissue, such as the nodes of a solver's mesh.
 #[derive(Clone, Debug)]
@@ -29,6 +32,18 @@ impl TissueBinding {
             ..BindingChunk::default()
         };
         TissueBinding { kind: ControlKind::Points, data }
+    }
+
+    /// Binds the vertices of a tube to the frames of its line.
+    pub fn to_line(tube: &Tube) -> TissueBinding {
+        let data = BindingChunk {
+            rest: Controls::Frames(tube.rest.clone()).numbers(),
+            weights_per_vertex: vec![1; tube.frame_of.len()],
+            controls: tube.frame_of.clone(),
+            weights: vec![1.0; tube.frame_of.len()],
+            ..BindingChunk::default()
+        };
+        TissueBinding { kind: ControlKind::Frames, data }
     }
 
     /// Returns true if cells give the weights.

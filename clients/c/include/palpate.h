@@ -137,6 +137,9 @@ typedef struct palpate_server palpate_server;
 // A tool held by a hand. Calls may come from any thread; `palpate_servo` from one at a time.
 typedef struct palpate_session palpate_session;
 
+// A closed tube of round ends about a line of points, which carry it. Calls may come from any thread.
+typedef struct palpate_tube palpate_tube;
+
 // A point or direction.
 typedef struct palpate_vec3 {
   // x coordinate.
@@ -711,6 +714,31 @@ enum palpate_code palpate_control_loads(struct palpate_session *session,
                                         size_t capacity,
                                         size_t *n,
                                         uint64_t *geometry_revision);
+
+// Makes a tube about `n_points` points at rest, at least two: x, y, z of each, metres, scene frame, no two neighbours
+// in one place. `radius_m`: of the circle on which the vertices of a ring are. `sides`: their number, at least 3; 0:
+// 12.
+enum palpate_code palpate_create_tube(const float *points,
+                                      size_t n_points,
+                                      double radius_m,
+                                      uint32_t sides,
+                                      struct palpate_tube **tube);
+
+// Points `mesh` and `binding` to the tube's surface and to the frames that carry it, one for each point of the line,
+// for `palpate_add_tissue`. They are valid until the tube is closed. `binding->size` must be set.
+enum palpate_code palpate_tube_mesh(const struct palpate_tube *tube,
+                                    struct palpate_mesh *mesh,
+                                    struct palpate_binding *binding);
+
+// Computes the frames of the tube when its points are at `points`, as many as at rest: seven numbers for each, the
+// state for `palpate_drive`. They turn with the line, without twist along it.
+enum palpate_code palpate_tube_frames(const struct palpate_tube *tube,
+                                      const float *points,
+                                      size_t n_points,
+                                      float *frames);
+
+// Frees a tube and sets the pointer to NULL. A tissue that was made of it stays.
+enum palpate_code palpate_close_tube(struct palpate_tube **tube);
 
 // Fills in the defaults of a tool's session: a desktop device of 3.3 N. `options->size` must be set.
 enum palpate_code palpate_session_defaults(uint32_t tool_id,

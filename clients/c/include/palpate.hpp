@@ -152,6 +152,39 @@ struct ControlLoad {
     std::vector<double> forces_n, torques_nm;
 };
 
+// A closed tube about a line of points, which carry it: a suture, a catheter. `Scene::add_tissue` takes its mesh, with
+// the binding in the options, and `Scene::drive` its frames.
+class Tube {
+public:
+    // x, y, z of each point at rest, metres.
+    static Result<Tube> about(Span<const float> points, double radius_m, std::uint32_t sides = 0) {
+        palpate_tube* tube = nullptr;
+        const std::size_t n = points.size() / 3;
+        palpate_code code = palpate_create_tube(points.data(), n, radius_m, sides, &tube);
+        Tube made(tube);
+        if (code == PALPATE_OK) code = palpate_tube_mesh(tube, &made.mesh_, &made.binding_);
+        return code == PALPATE_OK ? Result<Tube>(std::move(made)) : Result<Tube>::failed(code);
+    }
+    const palpate_mesh& mesh() const noexcept { return mesh_; }
+    const palpate_binding& binding() const noexcept { return binding_; }
+    // The frames of all points, now: seven numbers for each.
+    Result<std::vector<float>> frames(Span<const float> points) const {
+        std::vector<float> state(7 * (points.size() / 3));
+        palpate_code code = palpate_tube_frames(tube_.get(), points.data(), points.size() / 3, state.data());
+        return code == PALPATE_OK ? Result<std::vector<float>>(std::move(state))
+                                  : Result<std::vector<float>>::failed(code);
+    }
+
+private:
+    explicit Tube(palpate_tube* owned) : tube_(owned) { binding_.size = sizeof binding_; }
+    struct Close {
+        void operator()(palpate_tube* tube) const noexcept { palpate_close_tube(&tube); }
+    };
+    std::unique_ptr<palpate_tube, Close> tube_;
+    palpate_mesh mesh_{};
+    palpate_binding binding_{};
+};
+
 // A tissue's surface as it is stored.
 struct Surface {
     std::uint64_t geometry_revision = 0;

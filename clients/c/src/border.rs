@@ -165,6 +165,7 @@ mod tests {
             include_str!("server.rs"),
             include_str!("scene.rs"),
             include_str!("driven.rs"),
+            include_str!("tube.rs"),
             include_str!("session.rs"),
             include_str!("version.rs"),
         ];

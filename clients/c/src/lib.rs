@@ -17,4 +17,5 @@ pub mod report;
 pub mod scene;
 pub mod server;
 pub mod session;
+pub mod tube;
 pub mod version;

@@ -11,7 +11,10 @@ use std::ptr;
 
 use glam::DVec3;
 use palpate::oracle::shapes::sphere;
-use palpate_c::{code::*, driven::*, plain::*, scene::*, server::*, session::*, version::VERSION};
+use palpate_c::{
+    code::*, driven::*, plain::*, report::*, scene::*, server::*, session::*, tube::*,
+    version::VERSION,
+};
 use palpate_code::*;
 
 use held::{ball_at, ok, said, slab, text};
@@ -261,14 +264,60 @@ unsafe fn binds_to_cells(scene: *mut palpate_scene) {
     }
 }
 
+/// A straight tube follows its line around a quarter of a circle, and each vertex keeps its distance from the line.
+fn check_tube(mut server: *mut palpate_server) {
+    const N: usize = 21;
+    const RADIUS_M: f64 = 0.002;
+    let quarter = std::f64::consts::FRAC_PI_2;
+    let angle = |k: usize| quarter * k as f64 / (N - 1) as f64;
+    let straight: Vec<f32> = (0..N).flat_map(|k| [0.0, 0.0, 0.05 * angle(k) as f32]).collect();
+    let bent = |k: usize| DVec3::new(1.0 - angle(k).cos(), 0.0, angle(k).sin()) * 0.05;
+    let bent_xyz: Vec<f32> = (0..N).flat_map(|k| bent(k).as_vec3().to_array()).collect();
+    let (mut tube, mut scene, mut tissue) = (ptr::null_mut(), ptr::null_mut(), 0);
+    let mut binding = palpate_binding::default();
+    let mut mesh = palpate_mesh {
+        positions: ptr::null(),
+        n_vertices: 0,
+        triangles: ptr::null(),
+        n_triangles: 0,
+        scale_to_m: 0.0,
+    };
+    let mut frames = [0.0; 7 * N];
+    // SAFETY: all pointers point to live objects.
+    unsafe {
+        ok(palpate_create_tube(straight.as_ptr(), N, RADIUS_M, 0, &mut tube));
+        ok(palpate_tube_mesh(tube, &mut mesh, &mut binding));
+        let options = palpate_tissue_options { binding: &binding, ..Default::default() };
+        ok(palpate_create_scene(server, text("tube").as_ptr(), &mut scene));
+        ok(palpate_add_tissue(scene, text("catheter").as_ptr(), &mesh, &options, &mut tissue));
+        let mut report = palpate_mesh_report::default();
+        ok(palpate_tissue_report(scene, tissue, &mut report));
+        assert_eq!((report.is_closed, report.n_bodies, report.reversed_triangles), (1, 1, 0));
+        ok(palpate_tube_frames(tube, bent_xyz.as_ptr(), N, frames.as_mut_ptr()));
+        ok(palpate_drive(scene, tissue, PALPATE_FRAMES, ptr::null(), frames.as_ptr(), N));
+        for vertex in exported(scene, tissue, mesh.n_vertices).chunks(3) {
+            let at = DVec3::new(vertex[0].into(), vertex[1].into(), vertex[2].into());
+            let away = (0..N).map(|k| at.distance(bent(k))).fold(f64::MAX, f64::min);
+            assert!((away - RADIUS_M).abs() < 1e-8, "{away}");
+        }
+        ok(palpate_close_tube(&mut tube));
+        ok(palpate_close_scene(&mut scene));
+        ok(palpate_close(&mut server));
+    }
+}
+
+fn local() -> *mut palpate_server {
+    let mut server = ptr::null_mut();
+    // SAFETY: the pointer points to a live object.
+    ok(unsafe { palpate_open_local(VERSION, &mut server) });
+    server
+}
+
 #[test]
 fn in_this_process() {
-    for are_frames in [false, true] {
-        let mut server = ptr::null_mut();
-        // SAFETY: the pointer points to a live object.
-        ok(unsafe { palpate_open_local(VERSION, &mut server) });
-        check(server, are_frames);
-    }
+    check(local(), false);
+    check(local(), true);
+    check_tube(local());
 }
 
 #[test]
@@ -277,5 +326,6 @@ fn on_a_server() {
         let settings = [("PALPATE_STORE_SCENES", "false"), ("PALPATE_TICKS_TIME_MAX", "60s")];
         let Some(served) = Served::start(&settings) else { return };
         check(connect(&served.address), are_frames);
+        check_tube(connect(&served.address));
     }
 }

@@ -3,8 +3,8 @@
 use std::{fs, path::PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 8] =
-    ["code", "plain", "report", "server", "scene", "driven", "session", "version"];
+const SOURCES: [&str; 9] =
+    ["code", "plain", "report", "server", "scene", "driven", "tube", "session", "version"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -18,6 +18,7 @@ from support import ServerProgram
 import palpate
 
 pytest.importorskip("newton", reason="Newton is not installed: it has no wheel for every machine")
+trimesh = pytest.importorskip("trimesh")
 pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
 
 import newton  # noqa: E402
@@ -171,6 +172,58 @@ def test_the_force_of_a_resting_ball_is_its_weight(scenes: Callable[[], palpate.
     assert found[2] == pytest.approx(weight, rel=0.01 if force == "proxy" else 0.02)
 
 
+def finer(model: Any, times: int) -> tuple[np.ndarray, np.ndarray]:
+    """The block's boundary with each triangle in four, again and again. Its triangles lie in faces of tetrahedra."""
+    mesh = trimesh.Trimesh(model.particle_q.numpy(), model.tri_indices.numpy().reshape(-1, 3), process=False)
+    for _ in range(times):
+        mesh = mesh.subdivide()
+    mesh.remove_unreferenced_vertices()
+    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+
+
+@pytest.mark.parametrize("has_surface", [False, True])
+def test_press_hold_drag_and_release(scenes: Callable[[], palpate.Scene], has_surface: bool) -> None:
+    """By the particles as vertices, and by a surface of 16 times as many triangles that they carry."""
+    model = block(ball)
+    surface = finer(model, 2) if has_surface else None
+    solver, now, then, control = vbd(model), model.state(), model.state(), model.control()
+    rest = now.particle_q.numpy().copy()
+    phases = {"press": 0.2, "hold": 0.2, "drag": 0.2, "release": 0.2, "apart": 0.3}
+    ends = np.cumsum(list(phases.values()))
+    forces: dict[str, list[np.ndarray]] = {phase: [] for phase in phases}
+    render = {"friction": 0.3}
+    with SoftContacts(scenes(), model, "ball", state=now, surface=surface, render=render) as contacts:
+        for step in range(round(ends[-1] * HZ)):
+            t = step / HZ
+            phase = list(phases)[int(np.searchsorted(ends, t, side="right"))]
+            up = np.interp(t, [0, *ends], [2e-4, -0.006, -0.006, -0.006, 0.005, 0.005])
+            along = np.interp(t, ends[1:3], [0.0, 0.006])
+            now.body_q.assign([at(0.001 + along, 0.002, TOP_M + RADIUS_M + up)])
+            contacts.update(now)
+            found = contacts.contacts()
+            particles = now.particle_q.numpy().astype(float)
+            of_weights = (found.weights[..., None] * particles[found.particles]).sum(axis=1)
+            assert np.abs(of_weights - found.points_m).max(initial=0) < 1e-6
+            forces[phase].append(contacts.total_force.numpy()[0].astype(float))
+            now.clear_forces()
+            with contacts.coupled(now, 1 / HZ):
+                balanced(model, now)
+                solver.step(now, then, control, None, 1 / HZ)
+            now, then = then, now
+        assert len(contacts.tissue.export().positions_m) == (len(surface[0]) if surface else len(rest))
+    press, hold, drag, _, apart = (np.array(of) for of in forces.values())
+    assert hold[-1, 2] > 0.2 and hold[len(hold) // 2 :, 2].std() < 0.02
+    # What the brake of moving particles adds while it goes deeper.
+    assert press[:, 2].max() < 1.3 * hold[-1, 2]
+    assert np.linalg.norm(hold[-1, :2]) < 0.3 * hold[-1, 2]
+    # Sliding: friction is a share of what presses, against the way; the brake adds to it.
+    along, _, pressing = drag[len(drag) // 2 :].mean(axis=0)
+    brake = 2 * 500 / HZ * 0.006 / phases["drag"]
+    assert 0.28 * pressing < -along < 0.3 * pressing + brake
+    assert not apart[1:].any()
+    assert np.abs(now.particle_q.numpy() - rest).max() < 3e-4
+
+
 def test_contacts_are_newton_s(scenes: Callable[[], palpate.Scene]) -> None:
     """Of a sphere and a box: particles that Newton finds inside are corners of contacts, as deep and as turned."""
 
@@ -310,6 +363,9 @@ def test_what_cannot_be_is_refused(scenes: Callable[[], palpate.Scene]) -> None:
             pass
     # What was refused added nothing, and what was closed is gone.
     assert not scene.describe().tissues and not scene.describe().tools
+    sheet = model.tri_indices.numpy().reshape(-1, 3)
+    with pytest.raises(ValueError, match="surface needs tetrahedra"):
+        SoftContacts(scene, model, "ball", elements=sheet, surface=finer(model, 0))
     empty = newton.ModelBuilder()
     ball(empty)
     with pytest.raises(ValueError, match="neither tetrahedra nor triangles"):

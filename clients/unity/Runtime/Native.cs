@@ -267,6 +267,34 @@ namespace Palpate
         internal static extern palpate_code palpate_control_loads(palpate_session* session, uint tissue_id, uint* controls, double* forces_n, double* torques_nm, System.UIntPtr capacity, System.UIntPtr* n, ulong* geometry_revision);
 
         /// <summary>
+        ///  Makes a tube about `n_points` points at rest, at least two: x, y, z of each, metres, scene frame, no two neighbours
+        ///  in one place. `radius_m`: of the circle on which the vertices of a ring are. `sides`: their number, at least 3; 0:
+        ///  12.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_create_tube", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_create_tube(float* points, System.UIntPtr n_points, double radius_m, uint sides, palpate_tube** tube);
+
+        /// <summary>
+        ///  Points `mesh` and `binding` to the tube's surface and to the frames that carry it, one for each point of the line,
+        ///  for `palpate_add_tissue`. They are valid until the tube is closed. `binding-&gt;size` must be set.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_tube_mesh", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_tube_mesh(palpate_tube* tube, palpate_mesh* mesh, palpate_binding* binding);
+
+        /// <summary>
+        ///  Computes the frames of the tube when its points are at `points`, as many as at rest: seven numbers for each, the
+        ///  state for `palpate_drive`. They turn with the line, without twist along it.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_tube_frames", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_tube_frames(palpate_tube* tube, float* points, System.UIntPtr n_points, float* frames);
+
+        /// <summary>
+        ///  Frees a tube and sets the pointer to NULL. A tissue that was made of it stays.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_close_tube", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_close_tube(palpate_tube** tube);
+
+        /// <summary>
         ///  Fills in the defaults of a tool's session: a desktop device of 3.3 N. `options-&gt;size` must be set.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_session_defaults", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
@@ -1166,6 +1194,14 @@ namespace Palpate
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_scene
+    {
+    }
+
+    /// <summary>
+    ///  A closed tube of round ends about a line of points, which carry it. Calls may come from any thread.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_tube
     {
     }
 

@@ -12,6 +12,7 @@ pub mod driven;
 pub mod edit;
 pub(super) mod held;
 pub(super) mod revision;
+pub mod tube;
 pub(super) mod vertex_history;
 mod writer;
 

@@ -24,9 +24,9 @@ use super::{
 use crate::{
     geometry::MeshData,
     proto::{
-        DeformRequest, DeformResponse, EditTopologyRequest, EditTopologyResponse,
-        HoldTissueRequest, HoldTissueResponse, RecordedChange, RecordedSession, TrackStart,
-        recorded_change::Answer, recorded_change::Change,
+        DeformRequest, DeformResponse, EditTopologyResponse, HoldTissueRequest, HoldTissueResponse,
+        RecordedChange, RecordedSession, TrackStart, recorded_change::Answer,
+        recorded_change::Change,
     },
     scene::saved::SceneChange,
 };
@@ -103,10 +103,15 @@ impl SceneRecorder {
         self.changed(at_ns, Change::Deform(deform), Answer::Deformed(answer));
     }
 
-    /// Records that a tissue was cut.
-    pub fn edited(&self, at_ns: u64, edit: EditTopologyRequest, mut answer: EditTopologyResponse) {
+    /// Records that a tissue was cut, as the request says or [`SceneRecorder::kept_cut`].
+    pub fn edited(&self, at_ns: u64, cut: Change, mut answer: EditTopologyResponse) {
         timeless::edited(&mut answer);
-        self.changed(at_ns, Change::Edit(edit), Answer::Edited(answer));
+        self.changed(at_ns, cut, Answer::Edited(answer));
+    }
+
+    /// Returns the record of a cut that is made as it was kept.
+    pub fn kept_cut(cut: &SceneChange) -> Change {
+        Change::Saved(postcard::to_stdvec(cut).expect("plain data"))
     }
 
     /// Records that a revision of a tissue was held.

@@ -14,6 +14,7 @@ use crate::{
     scene::{
         Limits, Scene, TissueId, Tool, ToolId,
         saved::{ADDED_IN_FORMAT_3, SavedScene, SavedTissue, SceneChange},
+        tissue::edit::TopologyEdit,
     },
     sdf::{Field, FieldOptions},
     service::{convert, recording::timeless},
@@ -113,20 +114,21 @@ impl SceneHistory {
                 Some(Change::Deform(request)) => request.tissue_id,
                 Some(Change::Edit(request)) => request.tissue_id,
                 Some(Change::Hold(request)) => request.tissue_id,
-                Some(Change::Saved(bytes)) => {
-                    let bytes = [&bytes[..], &ADDED_IN_FORMAT_3].concat();
-                    let change = postcard::from_bytes::<SceneChange>(&bytes);
-                    let change = change.map_err(|error| unreadable(error.to_string()))?;
-                    change.check().map_err(|error| unreadable(error.to_string()))?;
-                    match change {
-                        SceneChange::TissueAdded(tissue) => tissues.push((*tissue, recorded.at_ns)),
-                        SceneChange::ToolAdded(saved) => tools.push(tool(*saved)),
-                        SceneChange::TissueRemoved(id) => removals.push((tissues.len(), id)),
-                        // A tick that saw the scene without a tool says so.
-                        _ => {}
+                Some(Change::Saved(bytes)) => match saved_change(bytes).map_err(unreadable)? {
+                    SceneChange::Edited { tissue, .. } => tissue.0,
+                    added_or_removed => {
+                        match added_or_removed {
+                            SceneChange::TissueAdded(tissue) => {
+                                tissues.push((*tissue, recorded.at_ns));
+                            }
+                            SceneChange::ToolAdded(saved) => tools.push(tool(*saved)),
+                            SceneChange::TissueRemoved(id) => removals.push((tissues.len(), id)),
+                            // A tick that saw the scene without a tool says so.
+                            _ => {}
+                        }
+                        continue;
                     }
-                    continue;
-                }
+                },
                 None => return Err(unreadable("it has no change".to_owned())),
             };
             changes.push(TissueStep { tissue: TissueId(tissue), recorded });
@@ -287,8 +289,8 @@ impl ReplayedScene<'_> {
                 timeless::deformed(&mut got);
                 Ok(difference(&got, expected))
             }
-            (Some(Change::Edit(request)), Some(Answer::Edited(expected))) => {
-                let edit = convert::deform::edit(request).map_err(|e| refused(e.to_string()))?;
+            (Some(cut @ (Change::Edit(_) | Change::Saved(_))), Some(Answer::Edited(expected))) => {
+                let edit = cut_of(cut).map_err(refused)?;
                 let done = found.edit(edit.clone(), self.scene.limits(), at_ns);
                 let done = done.map_err(|error| refused(error.to_string()))?;
                 self.scene.join_borders(&found);
@@ -303,5 +305,25 @@ impl ReplayedScene<'_> {
             }
             _ => Err(refused("its answer is missing".to_owned())),
         }
+    }
+}
+
+/// Decodes a change that is recorded as it is kept.
+fn saved_change(bytes: &[u8]) -> Result<SceneChange, String> {
+    let bytes = [bytes, &ADDED_IN_FORMAT_3].concat();
+    let change = postcard::from_bytes::<SceneChange>(&bytes).map_err(|error| error.to_string())?;
+    change.check().map_err(|error| error.to_string())?;
+    Ok(change)
+}
+
+/// Returns a recorded cut, with the weights that it had if it was kept.
+fn cut_of(change: &Change) -> Result<TopologyEdit, String> {
+    match change {
+        Change::Edit(request) => convert::deform::edit(request).map_err(|error| error.to_string()),
+        Change::Saved(bytes) => match saved_change(bytes)? {
+            SceneChange::Edited { edit, .. } => Ok(edit),
+            _ => Err("its answer is that of a cut".to_owned()),
+        },
+        Change::Deform(_) | Change::Hold(_) => Err("it is no cut".to_owned()),
     }
 }

@@ -11,7 +11,7 @@ use tracing::{Instrument, Span};
 
 use super::{add, deform::deform, mesh_upload::Requests};
 use crate::{
-    proto::{self, scene_service_server::SceneService},
+    proto::{self, recorded_change::Change, scene_service_server::SceneService},
     scene::{Tissue, saved::SceneChange},
     service::{
         access::{caller::caller, role::Role},
@@ -31,6 +31,7 @@ use crate::{
             scene_registry::{SceneHost, SceneRegistry},
         },
         loops::until_ended::UntilEnded,
+        recording::scene_recorder::SceneRecorder,
         refused::Refused,
     },
 };
@@ -73,6 +74,8 @@ impl Scenes {
         let limits = host.scene.limits().clone();
         let turn = host.turn().await?;
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
+        let is_driven = tissue.current().driven.is_some();
+        let mut recorded_cut = Change::Edit(request);
         let mut kept = None;
         if let Some(durable) = host.durable(&tissue) {
             tissue.prepare_edit(&mut edit, &limits)?;
@@ -83,11 +86,15 @@ impl Scenes {
             let is_moved = tissue.current().geometry_revision > durable.geometry;
             let moved = is_moved.then(|| tissue.moved());
             let cut = SceneChange::Edited { tissue: tissue.id(), edit: edit.clone() };
+            if is_driven {
+                // Controls may move before the cut is made: the request's weights would be others then.
+                recorded_cut = SceneRecorder::kept_cut(&cut);
+            }
             kept = Some((turn.keep(moved.into_iter().chain([cut]).collect()).await?, now));
         }
         let is_kept = kept.is_some();
-        let is_driven = tissue.current().driven.is_some();
-        let recorded = host.recorder().map(|recorder| (recorder.clone(), request, sent.clone()));
+        let recorded =
+            host.recorder().map(|recorder| (recorder.clone(), recorded_cut, sent.clone()));
         let scene = Arc::clone(&host.scene);
         let cut = move |tissue: &Tissue, now_ns| {
             if !is_kept {
@@ -96,9 +103,9 @@ impl Scenes {
             let done = tissue.edit(edit, &limits, now_ns)?;
             scene.join_borders(tissue);
             // Recorded by the writer thread: changes are recorded in the order in which they are made.
-            if let Some((recorder, request, sent)) = recorded {
+            if let Some((recorder, cut, sent)) = recorded {
                 let answer = convert::deform::edited(&sent, &done, is_driven, 0.0, None);
-                recorder.edited(now_ns, request, answer);
+                recorder.edited(now_ns, cut, answer);
             }
             Ok::<_, Refused>(done)
         };

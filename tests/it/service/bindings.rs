@@ -2,6 +2,7 @@
 
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
+    config::Config,
     oracle::{Random, shapes},
     proto::{
         AddTissueHeader, AddTissueRequest, BindingChunk, BindingHeader, ControlKind, ControlMove,
@@ -11,6 +12,8 @@ use palpate::{
     scene::Limits,
     service::replay::replay_recording,
 };
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 
 use super::renderings::{at, only, press};
@@ -387,6 +390,68 @@ async fn a_recording_of_a_driven_tissue_is_replayed_to_the_bit() {
     let report = replay_recording(ended(&file_of(&folder.0)), &ALL, None).expect("a recording");
     assert!(report.changes_stopped.is_none() && report.is_equal(), "{report:?}");
     assert_eq!(report.equal_changes, 16);
+}
+
+/// In a durable scene a cut waits for the disk, with the weights that it got before, while controls move.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recording_of_cuts_that_race_deformations_is_replayed_to_the_bit() {
+    let seed = Seed::or(47);
+    for is_rigid in [false, true] {
+        let mut random = seed.random(is_rigid.into());
+        let folder = Folder::new("driven-race");
+        let mut config = Config { data_dir: Some(folder.0.join("data")), ..Config::default() };
+        config.record.dir = Some(folder.0.clone());
+        let mut server = TestServer::configured(config).await;
+        server.create(SCENE).await.expect("a new scene");
+        let mesh = tissue();
+        let binding = match is_rigid {
+            true => two_frames(&mesh),
+            false => halves(&mesh),
+        };
+        server.add_tissue(upload(&mesh, binding)).await.expect("a tissue");
+        let (requests, sent) = mpsc::channel(1);
+        let moves = ReceiverStream::new(sent);
+        let mut answers = server.scenes.deform(moves).await.expect("a stream").into_inner();
+        let mut dice = seed.random(2);
+        let moving = tokio::spawn(async move {
+            for n in 1.. {
+                let way = dice.range(-0.03, 0.03) as f32;
+                let turn = DQuat::from_rotation_x(dice.range(-0.4, 0.4)).as_quat().to_array();
+                let moved = match is_rigid {
+                    true => controls(n, &[1], &[&[way, 0.0, 0.0], &turn[..]].concat()),
+                    false => controls(n, &[dice.below(7) as u32], &[way, 0.0, 0.15]),
+                };
+                requests.send(moved).await.expect("it is read");
+                answers.message().await.expect("good").expect("answered");
+            }
+        });
+        let n_cuts = scaled(200);
+        for _ in 0..n_cuts {
+            let cut = random_cut(&server.seen().await.surfaces[0], &mut random);
+            server.scenes.edit_topology(cut).await.expect("a cut");
+        }
+        moving.abort();
+        let _ = moving.await;
+        let request = palpate::proto::DeleteSceneRequest { scene_id: SCENE.to_owned() };
+        server.scenes.delete_scene(request).await.expect("there");
+        let report = replay_recording(ended(&file_of(&folder.0)), &ALL, None).expect("a recording");
+        assert!(report.changes_stopped.is_none() && report.is_equal(), "{report:?}");
+        assert!(report.equal_changes > 2 * n_cuts, "{report:?}");
+    }
+}
+
+/// Binds each vertex half to a frame at rest and half to one that moves.
+fn two_frames(mesh: &Mesh) -> (BindingHeader, BindingChunk) {
+    let n = mesh.positions.len() / 3;
+    let chunk = BindingChunk {
+        rest: [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]; 2].concat(),
+        weights_per_vertex: vec![2; n],
+        controls: [0, 1].repeat(n),
+        weights: vec![0.5; 2 * n],
+        ..BindingChunk::default()
+    };
+    let kind = ControlKind::Frames.into();
+    (BindingHeader { kind, controls: 2, weights: 2 * n as u32, ..BindingHeader::default() }, chunk)
 }
 
 /// A random triangle of an exported surface is split at a random point.

@@ -33,8 +33,9 @@ import numpy.typing as npt
 import warp as wp
 
 from . import answers
+from .binding import bind
 from .loop_options import Render, Report
-from .mesh import Link
+from .mesh import Link, MeshLike
 from .pose import Pose
 from .scene import Scene
 
@@ -52,8 +53,9 @@ class ParticleContacts:
 
     Attributes:
         bodies: `(n,)`, bodies of the model.
-        particles: `(n, 3)`, corners of the triangle touched.
-        weights: `(n, 3)`, of these particles at the contact's point, sum 1.
+        particles: `(n, 3)`, corners of the triangle touched; with a surface of its own `(n, 12)`, the corners of the
+            tetrahedra that carry them, in which one may be named twice.
+        weights: of these particles at the contact's point, sum 1.
         points_m: `(n, 3)`, points on the soft body.
         normals: `(n, 3)`, from the soft body to the rigid one.
         signed_distance_m: `(n,)`, negative inside.
@@ -71,7 +73,8 @@ class SoftContacts:
     """Contacts of a soft body with rigid bodies: the arrays of `newton.sensors.SensorContact`, without friction apart.
 
     Attributes:
-        tissue: the soft body's surface. Its vertices are the model's particles, so ids in answers are Newton's.
+        tissue: the soft body's surface. Its vertices are those of `surface`, or the model's particles: then ids in
+            answers are Newton's.
         tools: rigid bodies, in the order of `sensing_indices`; a link for each of their shapes.
         answers: Palpate's answers of the last `update`: of a rendered tick, or of a query for each tool.
         sensing_indices: bodies of the model, ascending. One row of the arrays below for each.
@@ -91,6 +94,7 @@ class SoftContacts:
         *,
         state: Any = None,
         elements: npt.ArrayLike | None = None,
+        surface: MeshLike | None = None,
         force: Literal["solver", "penalty", "proxy"] = "proxy",
         stiffness_n_per_m: float = 500.0,
         render: Mapping[str, Any] | None = None,
@@ -105,6 +109,8 @@ class SoftContacts:
             state: `newton.State` with the first positions. None: the model's.
             elements: `(m, 4)` tetrahedra or `(m, 3)` triangles of particles: the soft body. None: the model's
                 tetrahedra, or its triangles if it has none.
+            surface: positions and triangles of a surface in the tetrahedra, which moves with them, when the particles
+                are where `state` has them. None: the boundary of the elements.
             force: the kind of force that is reported.
             stiffness_n_per_m: of the spring to the proxy, or of each contact of `"penalty"`.
             render: further options of `palpate.Render`, such as `friction`. A body is held at its centre of mass unless
@@ -113,7 +119,8 @@ class SoftContacts:
             report: contents of the answers. None: at most 1,000 contacts for each shape.
 
         Raises:
-            ValueError: no body has such a label, or a shape has no surface that Palpate can take.
+            ValueError: no body has such a label, a shape has no surface that Palpate can take, or there are no
+                tetrahedra to carry `surface`.
             Refused: the scene refuses a mesh.
         """
         if force not in ("solver", "penalty", "proxy"):
@@ -121,12 +128,21 @@ class SoftContacts:
         self._scene, self._model, self._force, self._stiffness = scene, model, force, stiffness_n_per_m
         self._report = report or Report(max_contacts=1000)
         self.sensing_indices = _bodies(model, bodies)
-        surface, links = _elements(model, elements), [_links(model, body) for body in self.sensing_indices]
-        _check_world(model, surface, self.sensing_indices)
+        cells, links = _elements(model, elements), [_links(model, body) for body in self.sensing_indices]
+        _check_world(model, cells, self.sensing_indices)
         positions = (model if state is None else state).particle_q.numpy()
         self._n_particles, n = len(positions), len(self.sensing_indices)
+        # Without a surface of its own, each vertex is a particle.
+        self._carriers, self._weights = np.arange(self._n_particles)[:, None], np.ones((self._n_particles, 1))
+        binding = None
+        if surface is not None:
+            if cells.shape[1] != 4:
+                raise ValueError("surface needs tetrahedra that carry it, and the elements are triangles")
+            binding = bind(surface, positions, cells)
+            self._carriers, self._weights = np.asarray(binding.ids), np.asarray(binding.weights)
+        self._is_driven, self._columns = binding is not None, 3 * self._carriers.shape[1]
         with ExitStack() as added:
-            self.tissue = scene.add_tissue(name, (positions, surface))
+            self.tissue = scene.add_tissue(name, (positions, cells) if surface is None else surface, binding=binding)
             added.callback(self.tissue.remove)
             # A triangle's id is its row: a tissue that was just added has lost none.
             self._triangles = self.tissue.export().triangles.astype(np.int64)
@@ -165,7 +181,11 @@ class SoftContacts:
         """
         if self._force == "solver" and observables is None:
             raise ValueError("force='solver' needs the observables of the step that made the state")
-        self.tissue.deform(state.particle_q.numpy())
+        particles = state.particle_q.numpy()
+        if self._is_driven:
+            self.tissue.deform(controls=particles)
+        else:
+            self.tissue.deform(particles)
         poses = state.body_q.numpy()[self.sensing_indices]
         self.sensing_transforms.assign(poses)
         at = {tool: Pose(pose[:3], pose[3:]) for tool, pose in zip(self.tools, poses, strict=True)}
@@ -206,8 +226,11 @@ class SoftContacts:
             for _ in tool.reports:
                 found = next(answered).contacts
                 is_own = found.tissue_ids == self.tissue.id
-                values = [np.full(int(is_own.sum()), body, np.int64), self._triangles[found.triangle_ids[is_own]]]
-                floats = (found.barycentric_xyz, found.on_tissue_xyz_m, found.normal_xyz, found.signed_distance_m)
+                corners, n = self._triangles[found.triangle_ids[is_own]], int(is_own.sum())
+                shares = np.asarray(found.barycentric_xyz[is_own], np.float64)
+                values = [np.full(n, body, np.int64), self._carriers[corners].reshape(n, self._columns)]
+                values += [(shares[:, :, None] * self._weights[corners]).reshape(n, self._columns)]
+                floats = (found.on_tissue_xyz_m, found.normal_xyz, found.signed_distance_m)
                 values += [np.asarray(array[is_own], np.float64) for array in floats]
                 for column, value in zip(columns, values, strict=True):
                     column.append(value)
@@ -276,7 +299,10 @@ class SoftContacts:
         load = np.zeros((self._n_particles, 3))
         for one in rendering.tissue_loads:
             if one.tissue_id == self.tissue.id:
-                load[one.vertex_ids] += one.force_xyz_n
+                if self._is_driven:
+                    load[one.control_ids] += one.control_force_xyz_n
+                else:
+                    load[one.vertex_ids] += one.force_xyz_n
         self._loads[tool] = load
         sizes = np.linalg.norm(load, axis=1)
         at = np.flatnonzero(sizes)
