@@ -503,8 +503,7 @@ void tissues(palpate_server* server) {
     options.binding = &suture.binding();
     DOES(palpate_add_tissue(scene, "suture", &suture.mesh(), &options, &tissue));
     DOES(palpate_drive(scene, tissue, PALPATE_FRAMES, nullptr, suture.frames(up).value().data(), 3));
-    MUST(distance({0.0, 0.0, 0.02}) < 0.0 && distance({0.02, 0.0, 0.0}) > 0.01);
-    DOES(palpate_remove_tissue(scene, tissue));
+    MUST(distance({0.0, 0.0, 0.02}) < -5e-4);
     MUST(!palpate::Tube::about(line, -1.0).ok());
 
     options = sized<palpate_tissue_options>();

@@ -229,17 +229,21 @@ def test_a_pressed_flex_yields_bears_the_force_and_comes_back(program: ServerPro
         rest = flex.positions_m.copy()
         top = rest.max(axis=0)[2]
         probe = scene.add_tool("probe", mujoco_liver.ball(BALL_RADIUS_M))
-        render = palpate.Render(probe, stiffness_n_per_m=STIFFNESS_N_PER_M, tissue_loads=True)
-        hand, spring, moving = np.zeros(3), np.zeros(3), np.zeros(3)
+        render = palpate.Render(probe, stiffness_n_per_m=STIFFNESS_N_PER_M, friction=0.3, tissue_loads=True)
+        hand, spring, moving, dragging = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+        # Pressed 3 mm in, held, dragged 4 mm along x, and lifted.
+        depths = [np.linspace(-1e-3, 3e-3, 200), np.full(500, 3e-3), np.full(400, -5e-3)]
+        along = [np.zeros(500), np.linspace(2e-5, 4e-3, 200), np.full(400, 4e-3)]
         with scene.track([probe], render=[render]) as loop:
-            # Pressed 3 mm in, held, and lifted.
-            for depth_m in np.concatenate([np.linspace(-1e-3, 3e-3, 200), np.full(300, 3e-3), np.full(200, -5e-3)]):
+            for x, depth_m in zip(np.concatenate(along), np.concatenate(depths), strict=True):
                 flex.deform()
-                device = (0.1, 0.2, top + BALL_RADIUS_M - depth_m)
+                device = (0.1 + x, 0.2, top + BALL_RADIUS_M - depth_m)
                 rendering = loop.tick(device).renderings[0]
                 flex.apply([rendering])
                 mujoco.mj_step(model, data)
-                if depth_m == 3e-3:
+                if x > 0 and depth_m == 3e-3:
+                    dragging = rendering.force_n
+                elif depth_m == 3e-3:
                     hand, spring = rendering.force_n, STIFFNESS_N_PER_M * (rendering.proxy.position_m - device)
                     loads = flex.loads_n([rendering])
                     moving = data.xfrc_applied[2:, :3].sum(axis=0)
@@ -247,6 +251,8 @@ def test_a_pressed_flex_yields_bears_the_force_and_comes_back(program: ServerPro
                     elastic = data.xmat[1].reshape(3, 3) @ data.qfrc_passive.reshape(-1, 3).sum(axis=0)
                     yielded = float(np.abs(flex.positions_m - rest).max())
         assert hand[2] > 0.3 and yielded > 2e-4, f"{hand} N, {yielded} m"
+        # Friction holds the ball back, and its dent in front of it.
+        assert -0.6 * dragging[2] < dragging[0] < -0.25 * dragging[2], f"{dragging} N"
         for other in (spring, -loads.sum(axis=0)):
             assert np.linalg.norm(other - hand) < 0.01 * hand[2]
         # The elasticity holds what the moving bodies bear; the pinned ones bear the rest.

@@ -221,7 +221,8 @@ def test_press_hold_drag_and_release(scenes: Callable[[], palpate.Scene], has_su
     brake = 2 * 500 / HZ * 0.006 / phases["drag"]
     assert 0.28 * pressing < -along < 0.3 * pressing + brake
     assert not apart[1:].any()
-    assert np.abs(now.particle_q.numpy() - rest).max() < 3e-4
+    # Nothing damps the block: it swings by a tenth of what it was pressed.
+    assert np.abs(now.particle_q.numpy() - rest).max() < 1e-3
 
 
 def test_contacts_are_newton_s(scenes: Callable[[], palpate.Scene]) -> None:
