@@ -15,9 +15,9 @@ use crate::proto::{
     AddInstrumentRequest, AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader,
     AddToolRequest, AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse,
     DeleteSceneRequest, EditTopologyRequest, EditTopologyResponse, ExportTissueRequest, FieldBuild,
-    GetSceneRequest, LinkHeader, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose, Probe,
-    QueryDistancesRequest, QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene,
-    TissueOptions, TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse,
+    GetSceneRequest, Incision, LinkHeader, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose,
+    Probe, QueryDistancesRequest, QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest,
+    Scene, TissueOptions, TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse,
     add_tissue_request, add_tool_request, export_tissue_response, track_request,
 };
 
@@ -407,6 +407,30 @@ impl Client {
     ) -> Result<EditTopologyResponse, ClientError> {
         let scene = request.scene_id.as_str();
         of_scene!(self, scene, "EditTopology", at => at.scenes.edit_topology(request.clone()))
+    }
+
+    /// Makes an incision along a line on a tissue. `path`: its points, metres, scene frame; `width_m` and `depth_m`: see
+    /// [`Incision`].
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses the call or is gone.
+    pub async fn cut_along(
+        &mut self,
+        scene: &str,
+        tissue_id: u32,
+        path: &[[f32; 3]],
+        width_m: f64,
+        depth_m: f64,
+    ) -> Result<EditTopologyResponse, ClientError> {
+        let incision = Some(Incision { path_m: path.as_flattened().to_vec(), width_m, depth_m });
+        let scene_id = scene.to_owned();
+        self.edit_topology(EditTopologyRequest {
+            scene_id,
+            tissue_id,
+            incision,
+            ..Default::default()
+        })
+        .await
     }
 
     /// Returns signed distances of points.

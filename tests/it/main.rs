@@ -31,6 +31,7 @@ mod faults;
 mod field;
 mod golden;
 mod hostile;
+mod incision;
 mod kubernetes;
 mod layers;
 mod lifecycle;

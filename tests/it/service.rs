@@ -11,6 +11,7 @@ mod edits;
 mod fair_shares;
 mod hard_input;
 mod http_port;
+mod incisions;
 mod instruments;
 mod local_models;
 mod logs;

@@ -185,6 +185,12 @@ private:
     palpate_binding binding_{};
 };
 
+// A cut along a line, and the vertices of its two lips, opposite each other.
+struct Lips {
+    palpate_cut_made made{};
+    std::vector<std::uint32_t> left, right;
+};
+
 // A tissue's surface as it is stored.
 struct Surface {
     std::uint64_t geometry_revision = 0;
@@ -371,6 +377,19 @@ public:
         cut.size = sizeof cut;
         const palpate_code code = palpate_cut_tissue(get(), tissue_id, &cut, &made);
         return with(code, made);
+    }
+    // Cuts along a line on the surface: x, y, z of each point.
+    Result<Lips> cut_along(std::uint32_t tissue_id, Span<const float> points, double width_m = 0, double depth_m = 0) {
+        Lips lips;
+        // More vertices than a line crosses edges.
+        std::size_t n = 0, room = 1 << 16;
+        lips.left.resize(room);
+        lips.right.resize(room);
+        const palpate_code code = palpate_cut_along(get(), tissue_id, points.data(), points.size() / 3, width_m, depth_m,
+                                                    lips.left.data(), lips.right.data(), room, &n, &lips.made);
+        lips.left.resize(n < room ? n : room);
+        lips.right.resize(lips.left.size());
+        return with(code, std::move(lips));
     }
     Result<Surface> export_tissue(std::uint32_t tissue_id) const {
         Surface surface;

@@ -12,7 +12,9 @@ use palpate::{
     geometry::Pose,
     scene::{
         Limits,
-        tissue::{binding::ControlMove, deform::Deformation, edit::TopologyEdit},
+        tissue::{
+            binding::ControlMove, deform::Deformation, edit::TopologyEdit, incision::Incision,
+        },
     },
     servo::DeviceServo,
 };
@@ -51,6 +53,7 @@ pub(crate) trait Theatre: Send + Sync {
     fn export_tissue(&self, tissue: u32) -> Result<ExportedTissue, Failure>;
     fn mesh_report(&self, of: Meshed) -> Result<palpate_mesh_report, Failure>;
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure>;
+    fn cut_along(&self, tissue: u32, line: Incision) -> Result<CutAlong, Failure>;
     /// Returns the nearest point of one tissue, or of all if `tissue` is `None`, to each point.
     fn nearest(
         &self,
@@ -80,6 +83,13 @@ pub(crate) struct TissueSize {
 pub(crate) enum Moved {
     Vertices(Deformation),
     Controls(ControlMove),
+}
+
+/// A cut along a line, and the vertices of its two lips.
+pub(crate) struct CutAlong {
+    pub(crate) made: palpate_cut_made,
+    pub(crate) left: Vec<u32>,
+    pub(crate) right: Vec<u32>,
 }
 
 /// A session and the servo that the device's thread calls.

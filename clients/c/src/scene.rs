@@ -12,7 +12,11 @@ use palpate::{
     scene::{
         Limits,
         limits::QUERY_POINTS_MAX,
-        tissue::{deform::Deformation, edit::TopologyEdit},
+        tissue::{
+            deform::Deformation,
+            edit::TopologyEdit,
+            incision::{Incision, PATH_POINTS_MAX},
+        },
     },
 };
 
@@ -288,6 +292,49 @@ pub unsafe extern "C" fn palpate_cut_tissue(
             let answer = scene.theatre.cut(tissue_id, edit)?;
             if !made.is_null() {
                 *out(made, "made")? = answer;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Cuts a tissue along a line on its surface: at least two points, x, y, z of each, at most 10 mm from the surface.
+/// `width_m`: greatest width of the gap, 0 or more. `depth_m`: its depth in a closed surface, which stays closed, or 0.
+/// `left` and `right` have space for `capacity` vertices each, those of the two lips, opposite each other; `n` is set to
+/// their number, and as many as fit are written. `made` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_cut_along(
+    scene: *mut palpate_scene,
+    tissue_id: u32,
+    points: *const f32,
+    n_points: usize,
+    width_m: f64,
+    depth_m: f64,
+    left: *mut u32,
+    right: *mut u32,
+    capacity: usize,
+    n: *mut usize,
+    made: *mut palpate_cut_made,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe {
+            let scene = read(scene, "scene")?;
+            at_most(n_points, PATH_POINTS_MAX, "n_points")?;
+            // All are checked before the cut is made.
+            let path = self::points(points, n_points, "points")?;
+            let (left, right) =
+                (buffer(left, capacity, "left")?, buffer(right, capacity, "right")?);
+            let n = out(n, "n")?;
+            let made = if made.is_null() { None } else { Some(out(made, "made")?) };
+            let path = path.into_iter().map(|p| p.as_dvec3()).collect();
+            let cut = scene.theatre.cut_along(tissue_id, Incision { path, width_m, depth_m })?;
+            *n = cut.left.len();
+            for (to, from) in [(left, cut.left), (right, cut.right)] {
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = from);
+            }
+            if let Some(made) = made {
+                *made = cut.made;
             }
         }
         Ok(())

@@ -115,6 +115,7 @@ void nulls() {
     REFUSED(palpate_deform(nullptr, 1, xyz, 1), "scene is NULL");
     REFUSED(palpate_deform_some(nullptr, 1, &id, xyz, 1), "scene is NULL");
     REFUSED(palpate_drive(nullptr, 1, PALPATE_POINTS, &id, xyz, 1), "scene is NULL");
+    REFUSED(palpate_cut_along(nullptr, 1, xyz, 2, 0, 0, &id, &id, 1, &n, nullptr), "scene is NULL");
     palpate_tube* tube = nullptr;
     palpate_mesh tube_mesh{};
     auto tube_binding = sized<palpate_binding>();
@@ -505,6 +506,30 @@ void tissues(palpate_server* server) {
     DOES(palpate_drive(scene, tissue, PALPATE_FRAMES, nullptr, suture.frames(up).value().data(), 3));
     MUST(distance({0.0, 0.0, 0.02}) < -5e-4);
     MUST(!palpate::Tube::about(line, -1.0).ok());
+
+    // An incision, from near a corner to near another, in the tetrahedron's face z = 0.
+    DOES(palpate_add_tissue(scene, "incised", &lumen, nullptr, &tissue));
+    const float nick[] = {0.005f, 0.02f, 0, 0.02f, 0.01f, 0}, nan[] = {NAN, 0, 0, 0, 0, 0};
+    std::uint32_t left[8], right[8];
+    std::size_t along = 0;
+    palpate_cut_made made{};
+    auto cut = [&](const float* path, std::size_t n, double width, double depth, std::size_t* to) {
+        return palpate_cut_along(scene, tissue, path, n, width, depth, left, right, 8, to, &made);
+    };
+    REFUSED(cut(nullptr, 2, 0, 0, &along), "points is NULL");
+    REFUSED(cut(nick, SIZE_MAX, 0, 0, &along), "n_points is");
+    REFUSED(cut(nick, 1, 0, 0, &along), "1 points");
+    REFUSED(cut(nick, 2, 0, 0, nullptr), "n is NULL");
+    REFUSED(cut(nick, 2, NAN, 0, &along), "width_m is NaN");
+    REFUSED(cut(nick, 2, 0, 0.5, &along), "comes out of the surface");
+    REFUSED(cut(nan, 2, 0, 0, &along), "point 0 is NaN m from");
+    REFUSED(palpate_cut_along(scene, tissue, nick, 2, 0, 0, nullptr, right, 8, &along, &made), "left is NULL");
+    DOES(cut(nick, 2, 0.001, 0.001, &along));
+    MUST(made.topology_revision == 1 && along == 3 && left[0] == right[0] && left[1] != right[1] && left[2] == right[2]);
+    // Without space for the lips they are only counted.
+    const float other[] = {0.03f, 0.01f, 0, 0.035f, 0.003f, 0};
+    DOES(palpate_cut_along(scene, tissue, other, 2, 0, 0, nullptr, nullptr, 0, &along, nullptr));
+    DOES(palpate_remove_tissue(scene, tissue));
 
     options = sized<palpate_tissue_options>();
     auto binding = sized<palpate_binding>();

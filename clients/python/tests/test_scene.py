@@ -298,3 +298,30 @@ def test_many_contacts_come_in_one_piece(scene: palpate.Scene) -> None:
     assert len(contacts.point_xyz_m) == len(contacts.vertex_ids) == len(contacts.toi)
     assert (np.diff(contacts.toi) >= 0).all()
     assert np.allclose(contacts.point_xyz_m[:, 2], 0, atol=1e-6)
+
+
+def test_an_incision_is_a_call(scene: palpate.Scene) -> None:
+    organ = scene.add_tissue("organ", block((0.1, 0.1, 0.04), (10, 10, 4)))
+    whole = organ.report.volume_m3
+    along = np.linspace(0, 1, 9)[:, None]
+    path = np.array([-0.03, 0.003, 0.0]) * (1 - along) + np.array([0.03, 0.012, 0.0]) * along
+    made = organ.cut_along(path, width_m=0.001, depth_m=0.005)
+    lips = made.incision
+    assert lips is not None and len(lips.left_vertices) == len(lips.right_vertices) == len(lips.floor_vertices) > 9
+    surface = organ.export()
+    left, right, floor = (
+        surface.positions_m[at] for at in (lips.left_vertices, lips.right_vertices, lips.floor_vertices)
+    )
+    # Ends are single; between them the lips are apart, to the left and to the right, and the floor is below.
+    assert (left[[0, -1]] == right[[0, -1]]).all()
+    assert np.linalg.norm(left - right, axis=1).max() == pytest.approx(lips.width_m, abs=1e-7)
+    assert (left[1:-1, 1] > right[1:-1, 1]).all() and floor[1:-1, 2] == pytest.approx(-0.005, abs=1e-6)
+    corners = surface.positions_m[surface.triangles].astype(float)
+    volume = np.einsum("ni,ni->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6
+    assert 0 < whole - volume < 0.5 * 0.001 * 0.005 * 0.061
+    # Half way down the incision is outside.
+    assert scene.query_distances([[0, 0.0075, -0.0015]]).signed_distance_m[0] > 0
+    with pytest.raises(palpate.InvalidArgument, match=r"incision.path_m\[3\]: point 1 is 0.05"):
+        organ.cut_along([[0, 0, 0.0], [0, 0, 0.05]])
+    with pytest.raises(ValueError, match="path_m"):
+        organ.cut_along([[0, 0]])

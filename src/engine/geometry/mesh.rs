@@ -15,6 +15,7 @@ pub mod pseudonormal;
 pub mod report;
 pub mod seam_search;
 mod seams;
+pub mod split_patch;
 pub mod topology;
 mod weld;
 

@@ -317,3 +317,19 @@ pub const CELL_WEIGHT_ROUNDING: f64 = 1e-9;
 /// Rounding of a coordinate to `f32`, as a share of it, in each of three coordinates of a vertex and of a cell's corner:
 /// a vertex that is no farther from a cell lies on it.
 pub const SINGLE_COORDINATE_ROUNDING: f64 = 2.5e-7;
+
+/// Greatest distance of an incision's points from the surface, metres: what a hand that draws a line on an organ is off
+/// by. A point farther away is more likely one of another frame or unit.
+pub const INCISION_REACH_M: f64 = 0.01;
+
+/// Share of an edge within which an incision goes through the vertex at its end. A smaller one leaves thinner triangles
+/// at the lips, a greater one moves the line by more.
+pub const INCISION_SNAP_SHARE: f64 = 0.05;
+
+/// Share of its area that a triangle at an incision's lip keeps at least when the lips part: below it the triangle would
+/// be about to turn over.
+pub const INCISION_AREA_SHARE_MIN: f64 = 0.05;
+
+/// Distance of an incision's point from the part of a triangle that holds it, as a share of the part's longest edge:
+/// each split is off by some units of 2^-53 of the edge before it.
+pub const INCISION_ROUNDING: f64 = 1e-9;

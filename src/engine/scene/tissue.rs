@@ -11,6 +11,7 @@ pub mod deform;
 pub mod driven;
 pub mod edit;
 pub(super) mod held;
+pub mod incision;
 pub(super) mod revision;
 pub mod tube;
 pub(super) mod vertex_history;
@@ -33,6 +34,7 @@ use deform::{DeformError, Deformation, Deformed};
 use driven::Driven;
 use edit::{EditError, Edited, TopologyEdit};
 use held::{HeldPositions, HeldRevisions};
+use incision::{Incised, Incision, IncisionError};
 use revision::Revision;
 use vertex_history::VertexHistory;
 use writer::{Change, TissueWriter};
@@ -257,6 +259,21 @@ impl Tissue {
     /// Returns the held revisions, oldest first.
     pub fn held(&self) -> Vec<HeldPositions> {
         self.held.lock().all().to_vec()
+    }
+
+    /// Computes an incision of the newest revision, as a cut to be made.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such incision.
+    pub fn incised(&self, incision: &Incision) -> Result<Incised, IncisionError> {
+        let current = self.current();
+        let driven = current.driven.as_deref();
+        if incision.depth_m > 0.0 && driven.is_some_and(|d| !d.controls.are_frames()) {
+            return Err(IncisionError::CarriedByPoints);
+        }
+        let mut made = incision.on(&current.surface)?;
+        made.edit.base_revision = Some(current.topology_revision);
+        Ok(made)
     }
 
     /// Checks that the tissue could be cut like this now, and adds the weights of a driven tissue's new vertices to the

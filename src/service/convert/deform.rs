@@ -12,6 +12,7 @@ use crate::{
             binding::{ControlMove, Controls, VertexWeights},
             deform::{DeformError, Deformation, Deformed},
             edit::{Edited, TopologyEdit},
+            incision::{Incised, Incision},
         },
     },
     service::host::durable::scene_journal::DurableRevisions,
@@ -148,6 +149,37 @@ pub fn edit(request: &proto::EditTopologyRequest) -> Result<TopologyEdit, FieldE
     })
 }
 
+/// Parses an incision, if the cut is one. The engine checks its line.
+pub fn incision(request: &proto::EditTopologyRequest) -> Result<Option<Incision>, FieldError> {
+    let Some(sent) = &request.incision else { return Ok(None) };
+    let own = proto::EditTopologyRequest { incision: None, ..request.clone() };
+    let alone = proto::EditTopologyRequest {
+        scene_id: request.scene_id.clone(),
+        tissue_id: request.tissue_id,
+        base_topology_revision: request.base_topology_revision,
+        ..Default::default()
+    };
+    if own != alone {
+        let other = "the cut has triangles or vertices of its own";
+        return Err(Problem::Unexpected(other).of("incision"));
+    }
+    let path = points(&sent.path_m, "incision.path_m")?;
+    let path = path.into_iter().map(|p| p.as_dvec3()).collect();
+    Ok(Some(Incision { path, width_m: sent.width_m, depth_m: sent.depth_m }))
+}
+
+/// Adds an incision's vertices and triangles to the message of its cut.
+pub fn tell_incision(answer: &mut proto::EditTopologyResponse, made: &Incised, done: &Edited) {
+    answer.added_positions_m = done.added_positions.iter().flat_map(|p| p.to_array()).collect();
+    answer.added_triangle_vertices = made.edit.added.as_flattened().to_vec();
+    answer.incision = Some(proto::IncisionMade {
+        left_vertices: made.left.clone(),
+        right_vertices: made.right.clone(),
+        floor_vertices: made.floor.clone(),
+        width_m: made.width_m,
+    });
+}
+
 /// Converts a cut's result to its message.
 pub fn edited(
     edit: &TopologyEdit,
@@ -172,6 +204,7 @@ pub fn edited(
             true => done.added_positions.iter().flat_map(|p| p.to_array()).collect(),
             false => Vec::new(),
         },
+        ..Default::default()
     }
 }
 

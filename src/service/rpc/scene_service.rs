@@ -12,9 +12,16 @@ use tracing::{Instrument, Span};
 use super::{add, deform::deform, mesh_upload::Requests};
 use crate::{
     proto::{self, recorded_change::Change, scene_service_server::SceneService},
-    scene::{Tissue, saved::SceneChange},
+    scene::{
+        Tissue,
+        saved::SceneChange,
+        tissue::{edit::TopologyEdit, incision::Incised},
+    },
     service::{
-        access::{caller::caller, role::Role},
+        access::{
+            caller::{Caller, caller},
+            role::Role,
+        },
         catch_panic::{Panicked, catch_panic_blocking},
         clock::now_ns,
         convert::{
@@ -45,6 +52,9 @@ pub struct Scenes {
     places: FairPlaces,
 }
 
+/// Times that an incision is made anew because another cut of its tissue came first.
+const INCISION_TRIES: usize = 8;
+
 /// Minimum number of uploads worked on at a time; a key has all but one.
 const UPLOADS_MIN: usize = 2;
 
@@ -64,18 +74,47 @@ impl Scenes {
         Requests { stream, pause_max: self.upload_pause_max, places: self.places.clone() }
     }
 
+    /// Cuts, if there is room for what the cut adds.
+    async fn cut(
+        &self,
+        host: &Arc<SceneHost>,
+        caller: &Caller,
+        request: proto::EditTopologyRequest,
+        sent: TopologyEdit,
+        incised: Option<Incised>,
+        deadline: CallDeadline,
+    ) -> Result<Response<proto::EditTopologyResponse>, Status> {
+        let [vertices, triangles] =
+            [sent.added_positions.len(), sent.added.len()].map(|n| n as u64);
+        // A tissue that does not exist is not cut, and needs no room.
+        let tissue = host.scene.tissue(tissue_id(request.tissue_id));
+        let of_cut = |tissue: Arc<Tissue>| Share::of_cut(&tissue, vertices, triangles);
+        let room = self.registry.reserve(caller, tissue.map(of_cut).unwrap_or_default())?;
+        let host = Arc::clone(host);
+        let edited = async move {
+            let _room = room;
+            Scenes::edit(host, request, sent, incised, deadline).await
+        };
+        Ok(Response::new(to_its_end(edited).await?))
+    }
+
     async fn edit(
         host: Arc<SceneHost>,
         request: proto::EditTopologyRequest,
+        sent: TopologyEdit,
+        incised: Option<Incised>,
         deadline: CallDeadline,
     ) -> Result<proto::EditTopologyResponse, Refused> {
-        let mut edit = convert::deform::edit(&request)?;
-        let sent = edit.clone();
+        let mut edit = sent.clone();
         let limits = host.scene.limits().clone();
         let turn = host.turn().await?;
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
         let is_driven = tissue.current().driven.is_some();
         let mut recorded_cut = Change::Edit(request);
+        if incised.is_some() {
+            let made = SceneChange::Edited { tissue: tissue.id(), edit: edit.clone() };
+            recorded_cut = SceneRecorder::kept_cut(&made);
+        }
         let mut kept = None;
         if let Some(durable) = host.durable(&tissue) {
             tissue.prepare_edit(&mut edit, &limits)?;
@@ -117,7 +156,11 @@ impl Scenes {
         }
         let (done, update_us) = done?;
         let durable = host.durable(&tissue);
-        Ok(convert::deform::edited(&sent, &done, is_driven, update_us, durable))
+        let mut answer = convert::deform::edited(&sent, &done, is_driven, update_us, durable);
+        if let Some(made) = incised {
+            convert::deform::tell_incision(&mut answer, &made, &done);
+        }
+        Ok(answer)
     }
 }
 
@@ -311,18 +354,28 @@ impl SceneService for Scenes {
         let request = request.into_inner();
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
-        let [vertices, triangles] =
-            [&request.added_positions_m.len(), &request.added_triangles.len()]
-                .map(|n| *n as u64 / 3);
-        // A tissue that does not exist is not cut, and needs no room.
-        let tissue = host.scene.tissue(tissue_id(request.tissue_id));
-        let of_cut = |tissue: Arc<Tissue>| Share::of_cut(&tissue, vertices, triangles);
-        let room = self.registry.reserve(&caller, tissue.map(of_cut).unwrap_or_default())?;
-        let edited = async move {
-            let _room = room;
-            Scenes::edit(host, request, deadline).await
+        let Some(incision) = convert::deform::incision(&request)? else {
+            let sent = convert::deform::edit(&request)?;
+            return self.cut(&host, &caller, request, sent, None, deadline).await;
         };
-        Ok(Response::new(to_its_end(edited).await?))
+        let tissue = host.scene.tissue(tissue_id(request.tissue_id)).map_err(Refused::from)?;
+        for tries_left in (0..INCISION_TRIES).rev() {
+            let line = incision.clone();
+            let incised = move |tissue: &Tissue, _| tissue.incised(&line);
+            let made = host.writer.run(Arc::clone(&tissue), incised).await;
+            let made = made.map_err(Refused::from)?.result.map_err(Refused::from)?;
+            let base = made.edit.base_revision;
+            let asked = request.base_topology_revision;
+            let sent = TopologyEdit { base_revision: asked.or(base), ..made.edit.clone() };
+            let done =
+                self.cut(&host, &caller, request.clone(), sent, Some(made), deadline.clone()).await;
+            // Another client's cut may have come between the making of the incision and its turn.
+            let is_overtaken = Some(tissue.current().topology_revision) != base;
+            if done.is_ok() || asked.is_some() || !is_overtaken || tries_left == 0 {
+                return done;
+            }
+        }
+        unreachable!("the last try returns")
     }
 
     async fn hold_tissue(

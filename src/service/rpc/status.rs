@@ -12,7 +12,7 @@ use crate::scene::{
     saved::NotAScene,
     self_collision::{IntervalEnd, IntervalError, SelfCollisionError},
     tick::TickError,
-    tissue::{deform::DeformError, edit::EditError},
+    tissue::{deform::DeformError, edit::EditError, incision::IncisionError},
 };
 use crate::service::host::stream_table::WatchRefused;
 use crate::service::{
@@ -213,6 +213,25 @@ impl From<EditError> for Refused {
             EditError::ParentCount { .. } => "added_triangle_parents".to_owned(),
             EditError::ParentNotRemoved { at, .. } => format!("added_triangle_parents[{at}]"),
         };
+        Refused::field(field, message)
+    }
+}
+
+impl From<IncisionError> for Refused {
+    fn from(error: IncisionError) -> Refused {
+        let field = match error {
+            IncisionError::Far { at, .. }
+            | IncisionError::NoWay { at }
+            | IncisionError::MeetsItself { at } => format!("incision.path_m[{}]", 3 * at),
+            IncisionError::Points { .. }
+            | IncisionError::NoLength
+            | IncisionError::Branches { .. } => "incision.path_m".to_owned(),
+            IncisionError::Size { what, .. } => format!("incision.{what}"),
+            IncisionError::NotClosed
+            | IncisionError::CarriedByPoints
+            | IncisionError::TooDeep { .. } => "incision.depth_m".to_owned(),
+        };
+        let message = format!("{field}: {error}");
         Refused::field(field, message)
     }
 }

@@ -32,6 +32,7 @@ use palpate::{
             binding::{Binding, BindingError, Controls, VertexWeights},
             cells::{CellTree, VolumeBinding, tetrahedra_of},
             edit::TopologyEdit,
+            incision::{Incised, Incision},
         },
     },
     servo::device_servo,
@@ -39,7 +40,9 @@ use palpate::{
 };
 use parking_lot::Mutex;
 
-use super::{Added, Moved, Opened, Running, Server, Theatre, TissueSize, snapshot::Snapshot};
+use super::{
+    Added, CutAlong, Moved, Opened, Running, Server, Theatre, TissueSize, snapshot::Snapshot,
+};
 use crate::{
     code::{Failure, palpate_code::*},
     mesh::load,
@@ -361,6 +364,14 @@ impl Theatre for LocalTheatre {
             first_vertex: made.first_vertex,
             first_triangle,
         })
+    }
+
+    fn cut_along(&self, tissue: u32, line: Incision) -> Result<CutAlong, Failure> {
+        self.scene.check()?;
+        let found = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?;
+        let Incised { edit, left, right, .. } =
+            found.incised(&line).map_err(|e| Failure::argument(e.to_string()))?;
+        Ok(CutAlong { made: self.cut(tissue, edit)?, left, right })
     }
 
     fn nearest(

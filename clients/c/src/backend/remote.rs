@@ -11,13 +11,15 @@ use palpate::{
     },
     geometry::Pose,
     proto::{
-        self, ControlKind, EditTopologyRequest, MeshReport, QueryDistancesRequest, RenderOptions,
-        ReportOptions, ToolPose, TrackMode, TrackResponse, TrackStart,
-        query_distances_request::Target,
+        self, ControlKind, EditTopologyRequest, EditTopologyResponse, MeshReport,
+        QueryDistancesRequest, RenderOptions, ReportOptions, ToolPose, TrackMode, TrackResponse,
+        TrackStart, query_distances_request::Target,
     },
     scene::{
         Limits,
-        tissue::{binding::ControlMove, deform::Deformation, edit::TopologyEdit},
+        tissue::{
+            binding::ControlMove, deform::Deformation, edit::TopologyEdit, incision::Incision,
+        },
     },
     servo::device_servo,
 };
@@ -25,7 +27,7 @@ use parking_lot::Mutex;
 use tokio::{runtime::Runtime, time::timeout};
 
 use super::{
-    Added, Moved, Opened, Running, Server, Theatre, TissueSize,
+    Added, CutAlong, Moved, Opened, Running, Server, Theatre, TissueSize,
     snapshot::{Snapshot, at},
 };
 use crate::{
@@ -260,12 +262,18 @@ impl Theatre for RemoteTheatre {
             added_triangle_parents: cut.parents.iter().map(|t| t.0).collect(),
             ..EditTopologyRequest::default()
         };
-        let made = self.connected.call(self.client().edit_topology(request))?;
-        Ok(palpate_cut_made {
-            topology_revision: made.topology_revision,
-            first_vertex: made.first_vertex,
-            first_triangle: made.first_triangle,
-        })
+        Ok(cut_made(&self.connected.call(self.client().edit_topology(request))?))
+    }
+
+    fn cut_along(&self, tissue: u32, line: Incision) -> Result<CutAlong, Failure> {
+        let path: Vec<[f32; 3]> = line.path.iter().map(|p| p.as_vec3().to_array()).collect();
+        let (width_m, depth_m) = (line.width_m, line.depth_m);
+        let mut client = self.client();
+        let cutting = client.cut_along(&self.scene_id, tissue, &path, width_m, depth_m);
+        let answer = self.connected.call(cutting)?;
+        let made = cut_made(&answer);
+        let lips = answer.incision.unwrap_or_default();
+        Ok(CutAlong { made, left: lips.left_vertices, right: lips.right_vertices })
     }
 
     fn nearest(
@@ -422,4 +430,12 @@ async fn moved(stream: &mut DeformStream, tissue: u32, moved: &Moved) -> Result<
 
 fn flat(positions: &[glam::Vec3]) -> Vec<f32> {
     positions.iter().flat_map(|p| p.to_array()).collect()
+}
+
+fn cut_made(answer: &EditTopologyResponse) -> palpate_cut_made {
+    palpate_cut_made {
+        topology_revision: answer.topology_revision,
+        first_vertex: answer.first_vertex,
+        first_triangle: answer.first_triangle,
+    }
 }

@@ -1062,6 +1062,23 @@ class TriangleRemap(Answer):
     def new_triangles(self) -> npt.NDArray[np.uint32]:
         """Triangles that named it as their parent. Empty: the triangle has no replacement."""
 
+class IncisionMade(Answer):
+    """The vertices of an incision, in the order of its line: left and right lip are seen from outside, and as
+    many. At an end that is single, both have its vertex. Where the line crosses a seam, one of several vertices
+    in one place."""
+    @property
+    def left_vertices(self) -> npt.NDArray[np.uint32]:
+        ...
+    @property
+    def right_vertices(self) -> npt.NDArray[np.uint32]:
+        ...
+    @property
+    def floor_vertices(self) -> npt.NDArray[np.uint32]:
+        """Between the lips, below them; empty without a depth."""
+    @property
+    def width_m(self) -> float:
+        """Greatest width, metres."""
+
 class EditTopologyResponse(Answer):
     @property
     def topology_revision(self) -> int:
@@ -1098,8 +1115,14 @@ class EditTopologyResponse(Answer):
         """MeshReport.welded_edges of this revision."""
     @property
     def added_positions_m(self) -> npt.NDArray[np.float32]:
-        """Where the controls of a driven tissue carry the new vertices, metres; empty for other tissues, whose new
-        vertices are where the request has them."""
+        """Where the controls of a driven tissue carry the new vertices, metres, or where an incision has them; empty
+        for other cuts, whose new vertices are where the request has them."""
+    @property
+    def added_triangle_vertices(self) -> npt.NDArray[np.uint32]:
+        """Of an incision: three vertices of each added triangle. The removed ones are in `remap`."""
+    @property
+    def incision(self) -> IncisionMade | None:
+        ...
 
 class HoldTissueResponse(Answer):
     @property

@@ -106,6 +106,35 @@ class Tissue:
         )
         return answers.EditTopologyResponse(raw)
 
+    def cut_along(
+        self,
+        path_m: npt.ArrayLike,
+        *,
+        width_m: float = 0.0,
+        depth_m: float = 0.0,
+        base_topology_revision: int | None = None,
+    ) -> answers.EditTopologyResponse:
+        """Makes an incision along a line on the surface.
+
+        The server splits the triangles under the line, doubles the vertices along it and moves the lips apart. The ends
+        of the line hold them together, unless an end is on an open edge. `left_vertices` and `right_vertices` of the
+        answer's `incision` are those of the two lips, opposite each other: a solver pulls there.
+
+        Args:
+            path_m: `(n, 3)`, at least two points, each at most 10 mm from the surface. The first point again at the end
+                cuts a patch out.
+            width_m: greatest width of the gap; less where a triangle would turn over. 0: the lips touch.
+            depth_m: depth of the gap, in a closed surface, which stays closed. 0: the surface alone is cut.
+            base_topology_revision: topology revision that the line was drawn on. None: any.
+
+        Raises:
+            InvalidArgument: there is no such line on the surface, or it comes out on the other side.
+            FailedPrecondition: the tissue was cut since.
+        """
+        line = {"path_m": floats(path_m, "path_m").ravel().tolist(), "width_m": width_m, "depth_m": depth_m}
+        raw = self._ask("EditTopology", base_topology_revision=base_topology_revision, incision=line)
+        return answers.EditTopologyResponse(raw)
+
     def export(self) -> Surface:
         """Returns the current surface."""
         first, *parts = self.scene.server.exchange("ExportTissue", self.scene.id, tissue_id=self.id)
