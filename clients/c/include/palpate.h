@@ -657,6 +657,22 @@ enum palpate_code palpate_cut_tissue(struct palpate_scene *scene,
                                      const struct palpate_cut *cut,
                                      struct palpate_cut_made *made);
 
+// Cuts a tissue along a line on its surface: at least two points, x, y, z of each, at most 10 mm from the surface.
+// `width_m`: greatest width of the gap, 0 or more. `depth_m`: its depth in a closed surface, which stays closed, or 0.
+// `left` and `right` have space for `capacity` vertices each, those of the two lips, opposite each other; `n` is set to
+// their number, and as many as fit are written. `made` may be NULL.
+enum palpate_code palpate_cut_along(struct palpate_scene *scene,
+                                    uint32_t tissue_id,
+                                    const float *points,
+                                    size_t n_points,
+                                    double width_m,
+                                    double depth_m,
+                                    uint32_t *left,
+                                    uint32_t *right,
+                                    size_t capacity,
+                                    size_t *n,
+                                    struct palpate_cut_made *made);
+
 // Copies a tissue's surface as it is stored: barycentric weights belong to the vertices of its triangles in this order.
 // `n_vertices` and `n_triangles` are set to their numbers; if a buffer is smaller, returns `PALPATE_TOO_SMALL` and as
 // many as fit. With both capacities 0 only the numbers are asked for. `positions` has space for three numbers for each

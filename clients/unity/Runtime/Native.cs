@@ -222,6 +222,15 @@ namespace Palpate
         internal static extern palpate_code palpate_cut_tissue(palpate_scene* scene, uint tissue_id, palpate_cut* cut, palpate_cut_made* made);
 
         /// <summary>
+        ///  Cuts a tissue along a line on its surface: at least two points, x, y, z of each, at most 10 mm from the surface.
+        ///  `width_m`: greatest width of the gap, 0 or more. `depth_m`: its depth in a closed surface, which stays closed, or 0.
+        ///  `left` and `right` have space for `capacity` vertices each, those of the two lips, opposite each other; `n` is set to
+        ///  their number, and as many as fit are written. `made` may be NULL.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_cut_along", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_cut_along(palpate_scene* scene, uint tissue_id, float* points, System.UIntPtr n_points, double width_m, double depth_m, uint* left, uint* right, System.UIntPtr capacity, System.UIntPtr* n, palpate_cut_made* made);
+
+        /// <summary>
         ///  Copies a tissue's surface as it is stored: barycentric weights belong to the vertices of its triangles in this order.
         ///  `n_vertices` and `n_triangles` are set to their numbers; if a buffer is smaller, returns `PALPATE_TOO_SMALL` and as
         ///  many as fit. With both capacities 0 only the numbers are asked for. `positions` has space for three numbers for each

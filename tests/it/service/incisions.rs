@@ -123,7 +123,7 @@ async fn what_is_no_incision_is_refused_with_its_point() {
         ("far", incise(with(3, 0.3), 0.0, 0.0), bad, "incision.path_m[3]"),
         ("NaN", incise(with(7, f32::NAN), 0.0, 0.0), bad, "incision.path_m[6]"),
         ("many", incise(vec![0.0; 3 * 4097], 0.0, 0.0), bad, "incision.path_m"),
-        ("back", incise(twice, 0.0, 0.0), bad, "incision.path_m[24]"),
+        ("back", incise(twice, 0.0, 0.0), bad, "incision.path_m[27]"),
         ("width", incise(good(), -1.0, 0.0), bad, "incision.width_m"),
         ("depth", incise(good(), 0.0, f64::INFINITY), bad, "incision.depth_m"),
         ("through", incise(good(), 0.0, 0.12), bad, "incision.depth_m"),
