@@ -145,8 +145,13 @@ fn checked(mesh: &TriangleMesh, path: &[DVec3], cut: &Incised, words: &str) {
     });
     let longest = longest.fold(0.0, f64::max);
     for p in path {
-        let near = cut.left.iter().map(|v| after.positions[*v as usize].distance(*p));
-        let near = near.fold(f64::INFINITY, f64::min);
+        let to_edge = |edge: &[u32]| {
+            let [a, b] = [edge[0], edge[1]].map(|v| after.positions[v as usize]);
+            let along = (b - a).normalize_or_zero();
+            let share = (*p - a).dot(along).clamp(0.0, a.distance(b));
+            p.distance(a + along * share)
+        };
+        let near = cut.left.windows(2).map(to_edge).fold(f64::INFINITY, f64::min);
         assert!(near < 0.12 * longest, "{words}: {near} m beside {p}, edges of {longest} m");
     }
 }

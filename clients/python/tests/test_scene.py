@@ -321,7 +321,7 @@ def test_an_incision_is_a_call(scene: palpate.Scene) -> None:
     assert 0 < whole - volume < 0.5 * 0.001 * 0.005 * 0.061
     # Half way down the incision is outside.
     assert scene.query_distances([[0, 0.0075, -0.0015]]).signed_distance_m[0] > 0
-    with pytest.raises(palpate.InvalidArgument, match=r"incision.path_m\[3\]: point 1 is 0.05"):
+    with pytest.raises(palpate.InvalidArgument, match="incision: point 1 is 0.05"):
         organ.cut_along([[0, 0, 0.0], [0, 0, 0.05]])
     with pytest.raises(ValueError, match="path_m"):
         organ.cut_along([[0, 0]])

@@ -231,8 +231,7 @@ impl From<IncisionError> for Refused {
             | IncisionError::CarriedByPoints
             | IncisionError::TooDeep { .. } => "incision.depth_m".to_owned(),
         };
-        let message = format!("{field}: {error}");
-        Refused::field(field, message)
+        Refused::field(field, format!("incision: {error}"))
     }
 }
 
