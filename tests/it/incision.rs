@@ -278,6 +278,40 @@ fn a_groove_is_as_wide_and_as_deep_as_asked_for() {
     assert!(signed(half + DVec3::Y * 0.002) < 0.0);
 }
 
+/// A gap wider than the triangles: the surface about it gives way, as wide as asked for in the middle, and narrow at the
+/// ends.
+#[test]
+fn the_surface_gives_way_to_a_wide_gap() {
+    let tissue = tissue(shapes::sheet(41, 41, 0.0025));
+    let path = vec![DVec3::new(0.02, 0.0507, 0.0), DVec3::new(0.08, 0.0493, 0.0)];
+    let (after, cut) = lay_out(&tissue, path, 0.008, 0.0);
+    assert!((cut.width_m - 0.008).abs() < 1e-9, "{}", cut.width_m);
+    let current = tissue.current();
+    let mesh = current.surface.mesh();
+    let normals = after.triangles.iter().map(|t| vector(&after.corners(t)).z);
+    assert!(normals.fold(f64::INFINITY, f64::min) > 0.0, "a triangle turned over");
+    let at = |v: u32| after.positions[v as usize];
+    for (left, right) in cut.left.iter().zip(&cut.right) {
+        let (x, gap) = (at(*left).x, at(*left).distance(at(*right)));
+        let expected = 0.008 * ((x - 0.02).min(0.08 - x) / 0.016).clamp(0.0, 1.0);
+        assert!((gap - expected).abs() < 3e-4, "{gap} at {x}, expected {expected}");
+    }
+    // A vertex two widths away stays; one that is nearer moves with the lip beside it, and by less.
+    for [old, new] in &cut.moved {
+        let (from, to) = (mesh.position(*old), at(*new));
+        let beside = from.y - (0.0507 - (from.x - 0.02) * 0.0014 / 0.06);
+        // The line goes through vertices that are near.
+        let is_away = beside.abs() < 2e-4 || (to - from).y * beside > 0.0;
+        assert!(beside.abs() < 0.0165 && is_away, "{from} to {to}");
+        assert!((to - from).length() < 0.004);
+    }
+    assert!(cut.moved.len() > 200, "{}", cut.moved.len());
+    // The border of the sheet is where it was: the gap was taken out of the sheet.
+    let whole = After::of(mesh).area();
+    let lens: f64 = 0.008 * (0.06 - 0.016);
+    assert!((whole - after.area() - lens).abs() < 0.02 * lens, "{}", whole - after.area());
+}
+
 #[test]
 fn a_closed_line_cuts_a_patch_out() {
     let tissue = tissue(shapes::sphere(0.05, 20));

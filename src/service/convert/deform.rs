@@ -177,6 +177,8 @@ pub fn tell_incision(answer: &mut proto::EditTopologyResponse, made: &Incised, d
         right_vertices: made.right.clone(),
         floor_vertices: made.floor.clone(),
         width_m: made.width_m,
+        replaced_vertices: made.moved.iter().map(|[old, _]| *old).collect(),
+        replacing_vertices: made.moved.iter().map(|[_, new]| *new).collect(),
     });
 }
 

@@ -15,7 +15,7 @@ use std::{
 };
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use tracing::{error, warn};
 
@@ -33,6 +33,8 @@ const JOBS_MAX: usize = 64;
 
 /// Hands jobs to a scene's writer thread, which ends with it.
 pub struct SceneWriter {
+    /// Turn to make an incision: of two that are made at a time, one would be for a revision that is gone.
+    pub incisions: Mutex<()>,
     jobs: Sender<Job>,
     room: Arc<Semaphore>,
     metrics: Arc<Metrics>,
@@ -116,7 +118,7 @@ impl SceneWriter {
             work(&queue, &scene, &life);
         })?;
         let (room, metrics) = (Arc::new(Semaphore::new(JOBS_MAX)), Arc::clone(metrics));
-        Ok(SceneWriter { jobs, room, metrics })
+        Ok(SceneWriter { incisions: Mutex::default(), jobs, room, metrics })
     }
 
     /// Number of jobs that wait or run.
@@ -234,7 +236,6 @@ mod tests {
     use std::{cell::RefCell, sync::atomic::AtomicUsize};
 
     use glam::Vec3;
-    use parking_lot::Mutex;
     use tokio::task::JoinSet;
     use tonic::{Code, Status};
 
@@ -379,7 +380,7 @@ mod tests {
     async fn more_jobs_than_fit_wait_without_a_thread_and_run_in_order() {
         let (host, tissue) = host();
         let (open, gate) = crossbeam::channel::bounded::<()>(0);
-        let order = Arc::new(Mutex::new(Vec::new()));
+        let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
         let mut jobs = JoinSet::new();
         let handed_in = Arc::new(AtomicUsize::new(0));
         for at in 0..3 * JOBS_MAX {

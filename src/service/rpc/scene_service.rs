@@ -359,6 +359,7 @@ impl SceneService for Scenes {
             return self.cut(&host, &caller, request, sent, None, deadline).await;
         };
         let tissue = host.scene.tissue(tissue_id(request.tissue_id)).map_err(Refused::from)?;
+        let _turn = host.writer.incisions.lock().await;
         for tries_left in (0..INCISION_TRIES).rev() {
             let line = incision.clone();
             let incised = move |tissue: &Tissue, _| tissue.incised(&line);

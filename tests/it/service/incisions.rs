@@ -76,7 +76,7 @@ async fn an_incision_tells_what_it_made() {
     assert!(n > 8 && told.right_vertices.len() == n && told.floor_vertices.len() == n);
     assert_eq!(told.left_vertices[0], told.right_vertices[0]);
     assert!(told.width_m > 5e-4 && told.width_m <= 1e-3);
-    // What the answer tells is what the surface is.
+    // The surface is that of the answer.
     let surface = server.export(1).await.expect("there");
     let after = triangles(&surface);
     let gone: HashSet<u32> = made.remap.iter().map(|remap| remap.old_triangle).collect();
@@ -129,7 +129,7 @@ async fn what_is_no_incision_is_refused_with_its_point() {
         ("through", incise(good(), 0.0, 0.12), bad, "incision.depth_m"),
         ("mixed", mixed, bad, "incision"),
         ("stale", stale, Code::FailedPrecondition, "base_topology_revision"),
-        ("no tissue", elsewhere, Code::NotFound, "tissue_id"),
+        ("no tissue", elsewhere, Code::NotFound, "tissue 7"),
     ];
     for (case, request, code, about) in cases {
         let refused = server.scenes.edit_topology(request).await;

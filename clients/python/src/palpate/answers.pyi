@@ -1078,6 +1078,13 @@ class IncisionMade(Answer):
     @property
     def width_m(self) -> float:
         """Greatest width, metres."""
+    @property
+    def replaced_vertices(self) -> npt.NDArray[np.uint32]:
+        """Vertices beside the line, where the surface gives way to the lips, and the added vertices that take their
+        places; empty without a width."""
+    @property
+    def replacing_vertices(self) -> npt.NDArray[np.uint32]:
+        ...
 
 class EditTopologyResponse(Answer):
     @property

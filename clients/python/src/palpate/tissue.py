@@ -123,7 +123,9 @@ class Tissue:
         Args:
             path_m: `(n, 3)`, at least two points, each at most 10 mm from the surface. The first point again at the end
                 cuts a patch out.
-            width_m: greatest width of the gap; less where a triangle would turn over. 0: the lips touch.
+            width_m: greatest width of the gap. The surface within two widths of the line gives way to the lips:
+                `replacing_vertices` take the places of `replaced_vertices` there. 0: the lips touch, and only the
+                vertices on the line are new, for a solver that pulls them apart itself.
             depth_m: depth of the gap, in a closed surface, which stays closed. 0: the surface alone is cut.
             base_topology_revision: topology revision that the line was drawn on. None: any.
 

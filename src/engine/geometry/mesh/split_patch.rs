@@ -15,7 +15,7 @@ pub struct SplitPatch<'a> {
     /// Triangles of the mesh that are in pieces, in the order in which they were split.
     split: Vec<TriangleId>,
     is_split: HashSet<TriangleId>,
-    pieces: Vec<Piece>,
+    pieces: Vec<SplitPiece>,
     /// Pieces at each representative and of each triangle, those that are gone included.
     at: HashMap<u32, Vec<usize>>,
     of: HashMap<TriangleId, Vec<usize>>,
@@ -24,14 +24,14 @@ pub struct SplitPatch<'a> {
 
 /// A triangle of the mesh, or a piece of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Face {
+pub enum PatchFace {
     /// A triangle of the mesh.
     Whole(TriangleId),
     /// Number of a piece.
     Piece(usize),
 }
 
-struct Piece {
+struct SplitPiece {
     corners: [u32; 3],
     parent: TriangleId,
     is_there: bool,
@@ -74,57 +74,62 @@ impl<'a> SplitPatch<'a> {
     }
 
     /// Vertices of a face.
-    pub fn corners(&self, face: Face) -> [u32; 3] {
+    pub fn corners(&self, face: PatchFace) -> [u32; 3] {
         match face {
-            Face::Whole(t) => self.mesh.vertices(t),
-            Face::Piece(at) => self.pieces[at].corners,
+            PatchFace::Whole(t) => self.mesh.vertices(t),
+            PatchFace::Piece(at) => self.pieces[at].corners,
         }
     }
 
     /// Representatives of the vertices of a face.
-    pub fn joined_corners(&self, face: Face) -> [u32; 3] {
+    pub fn joined_corners(&self, face: PatchFace) -> [u32; 3] {
         self.corners(face).map(|v| self.joined(v))
     }
 
     /// Positions of the vertices of a face.
-    pub fn triangle(&self, face: Face) -> [DVec3; 3] {
+    pub fn triangle(&self, face: PatchFace) -> [DVec3; 3] {
         self.corners(face).map(|v| self.position(v))
     }
 
     /// Triangle of the mesh that a face is a part of.
-    pub fn parent(&self, face: Face) -> TriangleId {
+    pub fn parent(&self, face: PatchFace) -> TriangleId {
         match face {
-            Face::Whole(t) => t,
-            Face::Piece(at) => self.pieces[at].parent,
+            PatchFace::Whole(t) => t,
+            PatchFace::Piece(at) => self.pieces[at].parent,
         }
     }
 
     /// Faces that have a vertex or one that is joined with it.
-    pub fn faces_at(&self, v: u32) -> Vec<Face> {
+    pub fn faces_at(&self, v: u32) -> Vec<PatchFace> {
         let v = self.joined(v);
         let mut faces = Vec::new();
         if !self.is_added(v) {
             let whole = self.mesh.around(v).map(|(t, _)| t).filter(|t| !self.is_split.contains(t));
-            faces.extend(whole.map(Face::Whole));
+            faces.extend(whole.map(PatchFace::Whole));
         }
         faces.extend(self.those_there(self.at.get(&v)));
         faces
     }
 
     /// Parts of a triangle of the mesh: itself, or its pieces.
-    pub fn parts_of(&self, t: TriangleId) -> Vec<Face> {
+    pub fn parts_of(&self, t: TriangleId) -> Vec<PatchFace> {
         match self.is_split.contains(&t) {
             true => self.those_there(self.of.get(&t)).collect(),
-            false => vec![Face::Whole(t)],
+            false => vec![PatchFace::Whole(t)],
         }
     }
 
     fn those_there<'b>(
         &'b self,
         pieces: Option<&'b Vec<usize>>,
-    ) -> impl Iterator<Item = Face> + 'b {
+    ) -> impl Iterator<Item = PatchFace> + 'b {
         let there = pieces.into_iter().flatten().filter(|at| self.pieces[**at].is_there);
-        there.map(|at| Face::Piece(*at))
+        there.map(|at| PatchFace::Piece(*at))
+    }
+
+    /// Returns true for a triangle that is in pieces.
+    pub fn is_split(&self, t: TriangleId) -> bool {
+        self.is_split.contains(&t)
     }
 
     /// Triangles that are in pieces.
@@ -157,14 +162,14 @@ impl<'a> SplitPatch<'a> {
     }
 
     /// Replaces a face by pieces with these vertices.
-    pub fn replace(&mut self, face: Face, by: &[[u32; 3]]) {
+    pub fn replace(&mut self, face: PatchFace, by: &[[u32; 3]]) {
         let parent = self.parent(face);
         match face {
-            Face::Whole(t) => {
+            PatchFace::Whole(t) => {
                 self.split.push(t);
                 self.is_split.insert(t);
             }
-            Face::Piece(at) => self.pieces[at].is_there = false,
+            PatchFace::Piece(at) => self.pieces[at].is_there = false,
         }
         for corners in by {
             let at = self.pieces.len();
@@ -172,12 +177,12 @@ impl<'a> SplitPatch<'a> {
                 self.at.entry(v).or_default().push(at);
             }
             self.of.entry(parent).or_default().push(at);
-            self.pieces.push(Piece { corners: *corners, parent, is_there: true });
+            self.pieces.push(SplitPiece { corners: *corners, parent, is_there: true });
         }
     }
 
     /// Splits a face in three about a new vertex in it, and returns the vertex.
-    pub fn split_face(&mut self, face: Face, at: DVec3) -> u32 {
+    pub fn split_face(&mut self, face: PatchFace, at: DVec3) -> u32 {
         let [a, b, c] = self.corners(face);
         let v = self.add_vertex(at, None);
         self.replace(face, &[[a, b, v], [b, c, v], [c, a, v]]);

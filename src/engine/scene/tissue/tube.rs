@@ -128,7 +128,7 @@ fn tangents(line: &[DVec3]) -> Result<Vec<DVec3>, TubeError> {
     };
     let steps = line.windows(2).enumerate().map(step).collect::<Result<Vec<_>, _>>()?;
     let side = |at: usize| steps[at.min(steps.len() - 1)];
-    // Where the line turns back on itself, no direction is between the two.
+    // No direction is between the two where the line turns back on itself.
     let between = |at: usize| match at.checked_sub(1) {
         Some(before) => (side(before) + side(at)).try_normalize().unwrap_or(side(at)),
         None => side(at),
@@ -191,7 +191,7 @@ mod tests {
         (0..41).map(|k| DVec3::X * (f64::from(k) * 0.0025 - 0.05)).collect()
     }
 
-    /// Where the frames of a line carry the vertices of a tube.
+    /// Positions to which the frames of a line carry the vertices of a tube.
     fn carried(tube: &Tube, line: &[DVec3]) -> Vec<Vec3> {
         let rest = Controls::Frames(tube.rest.clone());
         let binding = Binding::new(rest, tube.weights(), &tube.mesh.positions).expect("it fits");
