@@ -361,10 +361,10 @@ impl SceneService for Scenes {
         let tissue = host.scene.tissue(tissue_id(request.tissue_id)).map_err(Refused::from)?;
         let _turn = host.writer.incisions.lock().await;
         for tries_left in (0..INCISION_TRIES).rev() {
-            let line = incision.clone();
-            let incised = move |tissue: &Tissue, _| tissue.incised(&line);
-            let made = host.writer.run(Arc::clone(&tissue), incised).await;
-            let made = made.map_err(Refused::from)?.result.map_err(Refused::from)?;
+            // Beside the writer, which goes on to move the tissue.
+            let (line, of) = (incision.clone(), Arc::clone(&tissue));
+            let made = catch_panic_blocking(move || of.incised(&line)).await?;
+            let made = made.map_err(Refused::from)?;
             let base = made.edit.base_revision;
             let asked = request.base_topology_revision;
             let sent = TopologyEdit { base_revision: asked.or(base), ..made.edit.clone() };

@@ -222,6 +222,7 @@ impl From<IncisionError> for Refused {
         let field = match error {
             IncisionError::Far { at, .. }
             | IncisionError::NoWay { at }
+            | IncisionError::Long { at, .. }
             | IncisionError::MeetsItself { at } => format!("incision.path_m[{}]", 3 * at),
             IncisionError::Points { .. }
             | IncisionError::NoLength

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use glam::DVec3;
 
-use super::{TriangleId, TriangleMesh};
+use super::{TriangleId, TriangleMesh, hubs::VALENCE_MAX};
 
 /// A mesh with some of its triangles in pieces.
 ///
@@ -111,6 +111,13 @@ impl<'a> SplitPatch<'a> {
         faces
     }
 
+    /// Upper bound of the faces at a representative, of those of the mesh only up to a hub's.
+    fn n_known_at(&self, v: u32) -> usize {
+        let whole =
+            if self.is_added(v) { 0 } else { self.mesh.around(v).take(VALENCE_MAX).count() };
+        whole + self.at.get(&v).map_or(0, Vec::len)
+    }
+
     /// Parts of a triangle of the mesh: itself, or its pieces.
     pub fn parts_of(&self, t: TriangleId) -> Vec<PatchFace> {
         match self.is_split.contains(&t) {
@@ -191,7 +198,11 @@ impl<'a> SplitPatch<'a> {
 
     /// Splits each face at the edge of two vertices in two, by a new vertex on it, and returns its representative.
     pub fn split_edge(&mut self, v: u32, w: u32, at: DVec3) -> u32 {
-        let [v, w] = [v, w].map(|v| self.joined(v));
+        let [mut v, mut w] = [v, w].map(|v| self.joined(v));
+        // Around a vertex may be all triangles of a mesh.
+        if self.n_known_at(v) > self.n_known_at(w) {
+            std::mem::swap(&mut v, &mut w);
+        }
         let mut made: Vec<([u32; 2], u32)> = Vec::new();
         for face in self.faces_at(v) {
             let joined = self.joined_corners(face);

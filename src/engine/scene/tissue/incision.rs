@@ -15,7 +15,9 @@ use glam::DVec3;
 
 use super::edit::TopologyEdit;
 use crate::surface::Surface;
-pub use incision_error::{INCISION_MAX_M, IncisionError, PATH_POINTS_MAX};
+pub use incision_error::{
+    DEEP_VERTICES_MAX, INCISION_MAX_M, IncisionError, LINE_VERTICES_MAX, PATH_POINTS_MAX,
+};
 use line::CutLine;
 
 /// Line and size of an incision.
@@ -66,7 +68,8 @@ impl Incision {
         if self.depth_m > 0.0 && !surface.is_closed() {
             return Err(IncisionError::NotClosed);
         }
-        let mut line = CutLine::drawn(surface, &self.path)?;
+        let max = if self.depth_m > 0.0 { DEEP_VERTICES_MAX } else { LINE_VERTICES_MAX };
+        let mut line = CutLine::drawn(surface, &self.path, max)?;
         let lips = line.opened(self.width_m)?;
         let mut edit =
             TopologyEdit { removed: line.patch.split().to_vec(), ..TopologyEdit::default() };

@@ -4,6 +4,11 @@ use crate::geometry::tolerance::INCISION_REACH_M;
 
 /// Maximum number of points of a line.
 pub const PATH_POINTS_MAX: usize = 4096;
+/// Maximum number of vertices along a line: edges that it crosses, and points.
+pub const LINE_VERTICES_MAX: usize = 1 << 16;
+/// Maximum number of these with a depth: each wall is tested against the surface about it, which on slivers is all of
+/// the surface.
+pub const DEEP_VERTICES_MAX: usize = 1 << 12;
 /// Maximum width and depth, metres.
 pub const INCISION_MAX_M: f64 = 1.0;
 
@@ -39,6 +44,14 @@ pub enum IncisionError {
     NoWay {
         /// Number of the first of the two points.
         at: usize,
+    },
+    /// A line that crosses too many edges.
+    #[error("the line has {max} vertices where it comes to point {at}, expected fewer")]
+    Long {
+        /// Number of the point.
+        at: usize,
+        /// Maximum number.
+        max: usize,
     },
     /// A line that meets itself.
     #[error("the line meets itself between points {at} and {}", at + 1)]

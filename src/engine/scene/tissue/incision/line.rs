@@ -29,6 +29,7 @@ pub(super) struct CutLine<'a> {
     /// Representatives of its vertices, in order, and the place of each.
     pub(super) vertices: Vec<u32>,
     pub(super) places: HashMap<u32, usize>,
+    vertices_max: usize,
     /// It ends where it begins; that vertex is in the list once.
     pub(super) is_closed: bool,
 }
@@ -38,6 +39,7 @@ impl<'a> CutLine<'a> {
     pub(super) fn drawn(
         surface: &'a Surface,
         path: &[DVec3],
+        vertices_max: usize,
     ) -> Result<CutLine<'a>, IncisionError> {
         let ends = path.iter().enumerate().map(|(at, p)| on_surface(surface, at, *p));
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
@@ -45,7 +47,7 @@ impl<'a> CutLine<'a> {
         let corners = corners(&ends.iter().map(|end| end.at).collect::<Vec<_>>(), slack);
         let patch = SplitPatch::of(surface.mesh());
         let (vertices, places) = Default::default();
-        let mut line = CutLine { patch, vertices, places, is_closed: false };
+        let mut line = CutLine { patch, vertices, places, vertices_max, is_closed: false };
         let first = line.put(PatchFace::Whole(ends[0].triangle), ends[0].at);
         line.push(first.expect("the line has no edge yet"));
         for pair in corners.windows(2) {
@@ -105,6 +107,9 @@ impl<'a> CutLine<'a> {
                 return Err(IncisionError::NoWay { at });
             }
             self.push(next);
+            if self.vertices.len() == self.vertices_max {
+                return Err(IncisionError::Long { at, max: self.vertices_max });
+            }
         }
     }
 

@@ -9,7 +9,9 @@ use super::{
     line::{CutLine, area_vector},
 };
 use crate::geometry::{
-    TriangleId, distance::point_triangle::nearest_on_segment, mesh::split_patch::PatchFace,
+    TriangleId,
+    distance::point_triangle::nearest_on_segment,
+    mesh::split_patch::{PatchFace, SplitPatch},
     tolerance::INCISION_AREA_SHARE_MIN,
 };
 
@@ -43,7 +45,7 @@ impl CutLine<'_> {
     /// Doubles the vertices of the line, and moves the two lips apart.
     pub(super) fn opened(&mut self, width_m: f64) -> Result<Lips, IncisionError> {
         let n = self.vertices.len();
-        let mut sides: Vec<Option<Vec<PatchFace>>> = Vec::new();
+        let mut sides: Vec<Option<HashSet<PatchFace>>> = Vec::new();
         let mut lips = Lips {
             left: self.vertices.clone(),
             right: self.vertices.clone(),
@@ -60,8 +62,9 @@ impl CutLine<'_> {
             lips.normals.push(normal.normalize_or_zero());
             lips.parents.push(self.patch.parent(faces[0]));
             let is_tip = before.is_none() || after.is_none();
-            let is_doubled = !is_tip || self.is_on_border(v)?;
-            sides.push(is_doubled.then(|| self.right_of(v, before, after)).transpose()?);
+            let fan = Fan::at(v, &self.patch)?;
+            let is_doubled = !is_tip || fan.is_on_border();
+            sides.push(is_doubled.then(|| fan.right_of(before, after)));
             // Over a width on either side: from vertex to vertex the line's direction wavers.
             let along = self.walked(k, width_m, true) - self.walked(k, width_m, false);
             let along = along.normalize_or_zero();
@@ -140,7 +143,7 @@ impl CutLine<'_> {
     }
 
     /// Lessens the ways of the lips towards ends that are single, where the width is 0.
-    fn taper(&self, sides: &[Option<Vec<PatchFace>>], width_m: f64, asides: &mut [DVec3]) {
+    fn taper(&self, sides: &[Option<HashSet<PatchFace>>], width_m: f64, asides: &mut [DVec3]) {
         let n = self.vertices.len();
         let step = |k: usize| {
             let [a, b] = [self.vertices[k], self.vertices[(k + 1) % n]];
@@ -164,7 +167,7 @@ impl CutLine<'_> {
     fn retract(
         &mut self,
         reach_m: f64,
-        sides: &[Option<Vec<PatchFace>>],
+        sides: &[Option<HashSet<PatchFace>>],
         asides: &[DVec3],
         corners: &mut HashMap<PatchFace, [u32; 3]>,
         moved: &mut Vec<Moved>,
@@ -256,66 +259,60 @@ impl CutLine<'_> {
         let widths = asides.iter().zip(&shares).map(|(aside, share)| 2.0 * aside.length() * share);
         widths.fold(0.0, f64::max)
     }
+}
 
-    /// Returns the faces at a vertex on the right of the line, seen from outside.
-    fn right_of(
-        &self,
-        v: u32,
-        before: Option<u32>,
-        after: Option<u32>,
-    ) -> Result<Vec<PatchFace>, IncisionError> {
-        let n_faces = self.patch.faces_at(v).len();
-        let mut found = Vec::new();
-        // Clockwise from the edge ahead to the edge behind, or to a border.
-        let mut from = after;
-        while let Some(w) = from {
-            let Some((face, third)) = self.face_with(w, v, v)? else { break };
-            found.push(face);
-            from = Some(third);
-            if from == before {
-                return Ok(found);
-            }
-            if found.len() > n_faces {
+/// The faces around a vertex, by the edges that they have there.
+struct Fan {
+    /// By the vertex to which an edge goes: its face, and the face's third vertex.
+    out: HashMap<u32, (PatchFace, u32)>,
+    /// By the vertex from which an edge comes.
+    into: HashMap<u32, (PatchFace, u32)>,
+}
+
+impl Fan {
+    /// Collects the faces around a vertex. O(faces).
+    fn at(v: u32, patch: &SplitPatch) -> Result<Fan, IncisionError> {
+        let mut fan = Fan { out: HashMap::new(), into: HashMap::new() };
+        for face in patch.faces_at(v) {
+            let corners = patch.joined_corners(face);
+            let k = corners.iter().position(|c| *c == v).expect("at it");
+            let [next, before] = [corners[(k + 1) % 3], corners[(k + 2) % 3]];
+            let known = [
+                fan.out.insert(next, (face, before)).is_some(),
+                fan.into.insert(before, (face, next)).is_some(),
+            ];
+            if known.contains(&true) {
                 return Err(IncisionError::Branches { vertex: v });
             }
+        }
+        Ok(fan)
+    }
+
+    /// Returns true if the faces do not go all the way around.
+    fn is_on_border(&self) -> bool {
+        self.out.keys().any(|next| !self.into.contains_key(next))
+            || self.into.keys().any(|before| !self.out.contains_key(before))
+    }
+
+    /// Returns the faces on the right of a line through the vertex, seen from outside.
+    fn right_of(&self, before: Option<u32>, after: Option<u32>) -> HashSet<PatchFace> {
+        let mut found = HashSet::new();
+        // Clockwise from the edge ahead to the edge behind, or to a border.
+        let mut from = after;
+        while let Some((face, third)) = from.and_then(|w| self.into.get(&w)) {
+            if !found.insert(*face) || Some(*third) == before {
+                return found;
+            }
+            from = Some(*third);
         }
         // Behind a border, the other way around from the edge behind.
         let mut to = before;
-        while let Some(u) = to {
-            let Some((face, third)) = self.face_with(v, u, v)? else { break };
-            if found.len() > n_faces {
-                return Err(IncisionError::Branches { vertex: v });
+        while let Some((face, third)) = to.and_then(|u| self.out.get(&u)) {
+            if !found.insert(*face) {
+                break;
             }
-            found.push(face);
-            to = Some(third);
+            to = Some(*third);
         }
-        Ok(found)
-    }
-
-    fn is_on_border(&self, v: u32) -> Result<bool, IncisionError> {
-        for face in self.patch.faces_at(v) {
-            let corners = self.patch.joined_corners(face);
-            let k = corners.iter().position(|c| *c == v).expect("at it");
-            let [next, before] = [corners[(k + 1) % 3], corners[(k + 2) % 3]];
-            if self.face_with(next, v, v)?.is_none() || self.face_with(v, before, v)?.is_none() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Returns the face at `v` in which the edge goes from `a` to `b`, and its third vertex.
-    fn face_with(&self, a: u32, b: u32, v: u32) -> Result<Option<(PatchFace, u32)>, IncisionError> {
-        let third = |face: PatchFace| {
-            let corners = self.patch.joined_corners(face);
-            let k = (0..3).find(|k| corners[*k] == a && corners[(k + 1) % 3] == b)?;
-            Some((face, corners[(k + 2) % 3]))
-        };
-        let mut faces = self.patch.faces_at(v).into_iter().filter_map(third);
-        let found = faces.next();
-        match faces.next() {
-            None => Ok(found),
-            Some(_) => Err(IncisionError::Branches { vertex: v }),
-        }
+        found
     }
 }

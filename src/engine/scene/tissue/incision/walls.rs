@@ -6,7 +6,7 @@ use glam::DVec3;
 
 use super::{incision_error::IncisionError, line::CutLine, lips::Lips};
 use crate::{
-    geometry::{Aabb, TriangleId, triangle_triangle},
+    geometry::{Aabb, MeshData, TriangleId, TriangleMesh, triangle_triangle},
     scene::tissue::edit::TopologyEdit,
     surface::Surface,
 };
@@ -31,7 +31,7 @@ impl CutLine<'_> {
                 false => self.patch.add_vertex(deep[k], None),
             })
             .collect();
-        let ends: HashSet<u32> = lips.left.iter().chain(&lips.right).copied().collect();
+        let beside = Beside::of(self, lips, surface);
         for k in 0..n - usize::from(!self.is_closed) {
             let j = (k + 1) % n;
             let (l, r, f) = (&lips.left, &lips.right, &floor);
@@ -41,7 +41,7 @@ impl CutLine<'_> {
             let parent = lips.parents[if l[k] == r[k] { j } else { k }];
             let whole = |[a, b, c]: &[u32; 3]| a != b && b != c && c != a;
             for wall in walls.into_iter().filter(whole) {
-                if let Some(triangle) = self.crossed(&wall, &ends, surface) {
+                if let Some(triangle) = self.crossed(&wall, surface, &beside) {
                     return Err(IncisionError::TooDeep { depth_m, triangle: triangle.0 });
                 }
                 edit.added.push(wall);
@@ -52,12 +52,7 @@ impl CutLine<'_> {
     }
 
     /// Returns a triangle of the surface that a wall crosses away from the lips.
-    fn crossed(
-        &self,
-        wall: &[u32; 3],
-        lips: &HashSet<u32>,
-        surface: &Surface,
-    ) -> Option<TriangleId> {
+    fn crossed(&self, wall: &[u32; 3], surface: &Surface, beside: &Beside) -> Option<TriangleId> {
         let corners = wall.map(|v| self.patch.position(v).as_vec3());
         let (around, wall) = (Aabb::of_points(corners), corners.map(|c| c.as_dvec3()));
         let crosses = |corners: [DVec3; 3]| triangle_triangle::meet(&wall, &corners);
@@ -69,14 +64,30 @@ impl CutLine<'_> {
                 found = Some(t);
             }
         });
-        let mut pieces = self.patch.pieces().filter(|(piece, _)| {
-            let is_at =
-                |v: &u32| lips.contains(v) || self.places.contains_key(&self.patch.joined(*v));
-            let is_away = !piece.iter().any(is_at);
-            let box_of = || Aabb::of_points(piece.map(|v| self.patch.position(v).as_vec3()));
-            is_away && box_of().overlaps(&around)
+        beside.pieces.overlap(&around, |piece| {
+            if crosses(beside.pieces.mesh().triangle(piece)) {
+                found = Some(beside.parents[piece.0 as usize]);
+            }
         });
-        let exact = |piece: [u32; 3]| piece.map(|v| self.patch.position(v).as_vec3().as_dvec3());
-        found.or_else(|| pieces.find(|(piece, _)| crosses(exact(*piece))).map(|(_, parent)| parent))
+        found
+    }
+}
+
+/// The pieces that have no vertex at a lip, as a surface of their own.
+struct Beside {
+    pieces: Surface,
+    parents: Vec<TriangleId>,
+}
+
+impl Beside {
+    fn of(line: &CutLine, lips: &Lips, surface: &Surface) -> Beside {
+        let lips: HashSet<u32> = lips.left.iter().chain(&lips.right).copied().collect();
+        let is_at = |v: &u32| lips.contains(v) || line.places.contains_key(&line.patch.joined(*v));
+        let away = line.patch.pieces().filter(|(piece, _)| !piece.iter().any(is_at));
+        let (triangles, parents) = away.unzip();
+        let added = line.patch.added_positions().map(|p| p.as_vec3());
+        let positions = surface.mesh().positions().iter().copied().chain(added).collect();
+        let mesh = TriangleMesh::new(MeshData { positions, triangles });
+        Beside { pieces: Surface::new(mesh, surface.options()), parents }
     }
 }
