@@ -223,7 +223,8 @@ namespace Palpate
 
         /// <summary>
         ///  Cuts a tissue along a line on its surface: at least two points, x, y, z of each, at most 10 mm from the surface.
-        ///  `width_m`: greatest width of the gap, 0 or more. `depth_m`: its depth in a closed surface, which stays closed, or 0.
+        ///  `width_m`: greatest width of the gap, to which the surface about it gives way by new vertices; 0: the lips touch, and
+        ///  only the vertices on the line are new. `depth_m`: its depth in a closed surface, which stays closed, or 0.
         ///  `left` and `right` have space for `capacity` vertices each, those of the two lips, opposite each other; `n` is set to
         ///  their number, and as many as fit are written. `made` may be NULL.
         /// </summary>
