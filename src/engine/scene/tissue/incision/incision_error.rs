@@ -39,7 +39,7 @@ pub enum IncisionError {
     },
     /// No way on the surface from a point to the next.
     #[error(
-        "no way on the surface from point {at} to the next that comes nearer at each step: expected a nearer point"
+        "no way on the surface comes nearer at each step from point {at} to the next: expected no gap between"
     )]
     NoWay {
         /// Number of the first of the two points.
