@@ -156,7 +156,7 @@ fn checked(mesh: &TriangleMesh, path: &[DVec3], cut: &Incised, words: &str) {
     }
 }
 
-/// 1,000 with `PALPATE_TEST_SCALE=10`.
+/// 160 lines, 1,600 with `PALPATE_TEST_SCALE=10`.
 #[test]
 fn random_incisions_open_along_their_line_and_lose_no_triangle() {
     let seed = Seed::or(4508);
@@ -320,6 +320,11 @@ fn a_closed_line_cuts_a_patch_out() {
         DVec3::new(0.4 * cos, 0.4 * sin, 0.84_f64.sqrt()) * 0.05
     };
     let path: Vec<DVec3> = (0..=24).map(circle).collect();
+    let (wide, parted) = lay_out(&tissue, path.clone(), 0.004, 0.0);
+    for (left, right) in parted.left.iter().zip(&parted.right) {
+        let gap = wide.positions[*left as usize].distance(wide.positions[*right as usize]);
+        assert!((gap - 0.004).abs() < 1e-8, "as wide all around: {gap}");
+    }
     let (after, cut) = lay_out(&tissue, path, 0.0, 0.0);
     assert_eq!(after.open().len(), 2 * cut.left.len());
     assert!(cut.left.iter().zip(&cut.right).all(|(l, r)| l != r));

@@ -193,7 +193,7 @@ async fn incisions_are_kept_and_replayed_to_the_bit() {
         for n in 1.. {
             let by = random.range(0.99, 1.01) as f32;
             let moved: Vec<f32> = at.iter().map(|x| x * by).collect();
-            // Refused while the ball has more vertices than that: then some of them move.
+            // The vertices that incisions add stay.
             let vertices: Vec<u32> = (0..moved.len() as u32 / 3).collect();
             let some = crate::support::messages::sparse(n, &vertices, &moved);
             mover.deform(vec![some]).await.remove(0).expect("good");

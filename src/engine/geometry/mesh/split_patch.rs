@@ -86,6 +86,14 @@ impl<'a> SplitPatch<'a> {
         self.corners(face).map(|v| self.joined(v))
     }
 
+    /// Returns which corner of a face is a representative.
+    ///
+    /// # Panics
+    /// Panics if none is.
+    pub fn corner_at(&self, face: PatchFace, v: u32) -> usize {
+        self.joined_corners(face).iter().position(|c| *c == v).expect("the face is at the vertex")
+    }
+
     /// Positions of the vertices of a face.
     pub fn triangle(&self, face: PatchFace) -> [DVec3; 3] {
         self.corners(face).map(|v| self.position(v))

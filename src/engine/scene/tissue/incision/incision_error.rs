@@ -39,16 +39,16 @@ pub enum IncisionError {
     },
     /// No way on the surface from a point to the next.
     #[error(
-        "no way on the surface comes nearer at each step from point {at} to the next: expected no gap between"
+        "the line leaves the surface between point {at} and the next: expected no gap and no fold there"
     )]
     NoWay {
         /// Number of the first of the two points.
         at: usize,
     },
     /// A line that crosses too many edges.
-    #[error("the line has {max} vertices where it comes to point {at}, expected fewer")]
+    #[error("the line has {max} vertices soon after point {at}, expected fewer")]
     Long {
-        /// Number of the point.
+        /// Number of the last point before.
         at: usize,
         /// Maximum number.
         max: usize,

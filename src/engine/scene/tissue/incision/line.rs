@@ -161,7 +161,7 @@ impl<'a> CutLine<'a> {
         let mut most = 0.0;
         for face in self.patch.faces_at(from) {
             let corners = self.patch.joined_corners(face);
-            let k = corners.iter().position(|v| *v == from).expect("it is at the vertex");
+            let k = self.patch.corner_at(face, from);
             let edge = [corners[(k + 1) % 3], corners[(k + 2) % 3]];
             let [a, b] = edge.map(|v| self.patch.position(v));
             let [on_a, on_b] = [a, b].map(|at| side.dot(at - p));

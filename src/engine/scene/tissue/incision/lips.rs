@@ -82,7 +82,7 @@ impl CutLine<'_> {
             for face in self.patch.faces_at(v) {
                 let is_right = right.contains(&face);
                 let stored = self.patch.corners(face);
-                let at = stored.iter().position(|c| self.patch.joined(*c) == v).expect("at it");
+                let at = self.patch.corner_at(face, v);
                 // An added vertex is the left lip's; one of the mesh stays where it is, if it has to be moved.
                 let keeps = !is_right && (width_m == 0.0 || self.patch.is_added(stored[at]));
                 let double = *doubles.entry((stored[at], is_right)).or_insert_with(|| {
@@ -203,7 +203,7 @@ impl CutLine<'_> {
             let mut made: HashMap<u32, u32> = HashMap::new();
             for face in faces {
                 let stored = self.patch.corners(face);
-                let at = stored.iter().position(|c| self.patch.joined(*c) == v).expect("at it");
+                let at = self.patch.corner_at(face, v);
                 let copy = *made.entry(stored[at]).or_insert_with(|| {
                     let vertex = self.patch.add_vertex(p, None);
                     moved.push(Moved { vertex, near, way });
@@ -218,7 +218,10 @@ impl CutLine<'_> {
     /// Returns the distance of a point from the line about a place in it, the vertex there, and the way of the lip.
     fn nearest_edge(&self, p: DVec3, near: usize, asides: &[DVec3]) -> (f64, usize, DVec3) {
         let n = self.vertices.len();
-        let edges = (near.saturating_sub(NEAR_EDGES)..=near + NEAR_EDGES)
+        // A closed line goes on at its other end; it has three vertices at least.
+        let beyond = if self.is_closed { 2 * n } else { 0 };
+        let first = (near + beyond).saturating_sub(NEAR_EDGES);
+        let edges = (first..=near + beyond + NEAR_EDGES)
             .filter(|k| self.is_closed || *k + 1 < n)
             .map(|k| (k % n, (k + 1) % n));
         let to_edge = edges.map(|(k, j)| {
@@ -275,7 +278,7 @@ impl Fan {
         let mut fan = Fan { out: HashMap::new(), into: HashMap::new() };
         for face in patch.faces_at(v) {
             let corners = patch.joined_corners(face);
-            let k = corners.iter().position(|c| *c == v).expect("at it");
+            let k = patch.corner_at(face, v);
             let [next, before] = [corners[(k + 1) % 3], corners[(k + 2) % 3]];
             let known = [
                 fan.out.insert(next, (face, before)).is_some(),
