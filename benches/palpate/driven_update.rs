@@ -11,8 +11,9 @@ use palpate::{
     scene::{
         Tissue, TissueKind,
         tissue::{
-            binding::{Binding, ControlFrame, ControlMove as NodeMove, Controls, VertexWeights},
+            binding::{Binding, ControlFrame, ControlMove as NodeMove, Controls},
             deform::Deformation,
+            vertex_weights::VertexWeights,
         },
     },
 };

@@ -111,7 +111,7 @@ fn measure_all(run: &mut Run, case: &str, mesh: &TriangleMesh) {
     let places = [waved, rest];
     let mut both = || {
         for p in &places {
-            surface.move_all(p);
+            surface.move_all(p.clone());
         }
     };
     let [ours] = by_turns(run.effort, 2, [&mut both]);

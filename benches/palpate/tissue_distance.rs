@@ -86,7 +86,7 @@ impl Stage {
         };
         let searched: Vec<_> = points.map(|(p, way)| (answers(&self, &p, way), p, way)).collect();
         let positions = self.surface.mesh().positions().to_vec();
-        self.surface.move_all(&positions);
+        self.surface.move_all(positions);
         assert!(self.surface.is_by_winding(), "{name}: no certificate survives a deformation");
         for (expected, points, is_coherent) in &searched {
             let way = if *is_coherent { "coherent" } else { "cold" };

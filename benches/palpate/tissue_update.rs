@@ -82,7 +82,7 @@ fn compare_all(run: &mut Run, case: &str, mesh: &TriangleMesh) {
     let whole = Patch::around(mesh, 17, mesh.n_triangles());
     let mut checksum = 0.0;
     for place in [1, 0, 1] {
-        surface.move_all(&places[place]);
+        surface.move_all(places[place].clone());
         peer.set_vertices(&peer_places[place]);
         let points = probes(surface.mesh(), &whole, PROBES);
         checksum += check(case, &surface, &points, |p| project(&peer, p));
@@ -95,7 +95,7 @@ fn compare_all(run: &mut Run, case: &str, mesh: &TriangleMesh) {
         format_args!("triangles={0} moved={0}", mesh.n_triangles()),
         || {
             (0..2 * times).for_each(|i| {
-                surface.move_all(&places[i % 2]);
+                surface.move_all(places[i % 2].clone());
             });
         },
         || (0..2 * times).for_each(|i| peer.set_vertices(&peer_places[i % 2])),

@@ -430,7 +430,7 @@ impl Surface {
     }
 
     /// Moves all vertices: `positions` is `[n_vertices]`.
-    pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
+    pub fn move_all(&mut self, positions: Vec<Vec3>) -> Updated {
         self.mesh.move_all(positions);
         if !self.seams_changed(None) {
             self.boundary.follow(&self.mesh);

@@ -10,10 +10,11 @@ use palpate::{
         Limits, Tissue, TissueKind, TissueOptions,
         saved::{SavedScene, SceneChange},
         tissue::{
-            binding::{Binding, BindingError, ControlFrame, ControlMove, Controls, VertexWeights},
+            binding::{Binding, BindingError, ControlFrame, ControlMove, Controls},
             deform::{DeformError, Deformation},
             driven::Driven,
             edit::{EditError, TopologyEdit},
+            vertex_weights::VertexWeights,
         },
     },
 };
@@ -36,17 +37,23 @@ fn driven(data: &MeshData, rest: Controls, rows: &[Row]) -> Tissue {
     tissue
 }
 
-/// Rows of 1 to 8 random weights, also negative ones.
+/// Rows of 1 to 9 random weights, also negative ones. Many vertices have the controls of the one before.
 fn random_rows(n_vertices: usize, n_controls: usize, random: &mut Random) -> Vec<Row> {
+    let mut before = Row::new();
     let row = |_| {
-        let n = 1 + random.below(8.min(n_controls));
-        let mut row: Row = Vec::new();
-        while row.len() < n {
-            let control = random.below(n_controls) as u32;
-            if row.iter().all(|(c, _)| *c != control) {
-                row.push((control, random.range(-0.2, 1.0)));
+        // Vertices with one and the same control would coincide.
+        if before.len() < 2 || random.below(2) == 0 {
+            let n = 1 + random.below(9.min(n_controls));
+            before.clear();
+            while before.len() < n {
+                let control = random.below(n_controls) as u32;
+                if before.iter().all(|(c, _)| *c != control) {
+                    before.push((control, 0.0));
+                }
             }
         }
+        let mut row = before.clone();
+        row.iter_mut().for_each(|(_, weight)| *weight = random.range(-0.2, 1.0));
         let others: f64 = row[1..].iter().map(|(_, w)| w).sum();
         row[0].1 = 1.0 - others;
         row
@@ -109,7 +116,10 @@ fn a_driven_tissue_is_the_dense_product_to_the_bit() {
             (0..n_moved).for_each(|k| ids.swap(k, k + random.below(n_controls - k)));
             ids.truncate(n_moved);
             let to = random_points(n_moved, &mut random);
-            ids.iter().zip(&to).for_each(|(id, p)| points[*id as usize] = *p);
+            let mut is_named = vec![false; n_controls];
+            for (id, p) in ids.iter().zip(&to) {
+                (points[*id as usize], is_named[*id as usize]) = (*p, true);
+            }
             // All of them in their order, once in three times without ids.
             let all = step % 3 == 0;
             let to = Controls::Points(if all { points.clone() } else { to });
@@ -121,6 +131,9 @@ fn a_driven_tissue_is_the_dense_product_to_the_bit() {
             let bits = |p: Vec<Vec3>| p.iter().map(|p| p.to_array().map(f32::to_bits)).collect();
             let [got, expected]: [Vec<_>; 2] = [positions(&driven), expected].map(bits);
             assert_eq!(got, expected, "step {step}");
+            let is_moved = |v: u32| rows[v as usize].iter().any(|(c, _)| is_named[*c as usize]);
+            let touched = data.triangles.iter().filter(|t| t.iter().any(|v| is_moved(*v))).count();
+            assert_eq!(done.triangles_touched, touched, "step {step}");
         }
         driven.current().surface.assert_well_formed();
     }

@@ -242,9 +242,13 @@ impl TriangleMesh {
     }
 
     /// Moves all vertices: `to` is `[n_vertices]`.
-    pub fn move_all(&mut self, to: &[Vec3]) {
+    ///
+    /// # Panics
+    /// Panics if these are positions of another number of vertices.
+    pub fn move_all(&mut self, to: Vec<Vec3>) {
         debug_assert!(to.iter().all(|p| p.is_finite()), "a place that is not finite");
-        self.positions.copy_from_slice(to);
+        assert_eq!(to.len(), self.positions.len(), "a place for each vertex");
+        self.positions = to;
         self.hubs.is_moved = true;
     }
 

@@ -5,8 +5,9 @@ use glam::Vec3;
 use super::{
     Tissue, TissueKind, Tool,
     tissue::{
-        binding::{Binding, ControlFrame, ControlMove, Controls, VertexWeights},
+        binding::{Binding, ControlFrame, ControlMove, Controls},
         deform::DeformError,
+        vertex_weights::VertexWeights,
     },
 };
 use crate::{

@@ -336,7 +336,7 @@ impl SavedTissue {
         let surface = Surface::of(TriangleMesh::new(self.mesh), self.options, is_lumen);
         let first = Revision::first(surface, now_ns);
         let report = MeshReport { welded_edges: first.surface.welded_edges(), ..self.report };
-        let driven = self.driven.map(|driven| driven.indexed());
+        let driven = self.driven.map(|driven| *driven);
         let revision = Revision::restored(first, revisions, self.parents, driven);
         Tissue::of_revision(self.id, (self.name, self.kind), report, revision)
     }

@@ -7,14 +7,17 @@
 
 pub mod binding;
 pub mod cells;
+mod control_runs;
 pub mod deform;
 pub mod driven;
 pub mod edit;
 pub(super) mod held;
+mod id_set;
 pub mod incision;
 pub(super) mod revision;
 pub mod tube;
 pub(super) mod vertex_history;
+pub mod vertex_weights;
 mod writer;
 
 use std::sync::Arc;
@@ -109,7 +112,7 @@ impl Tissue {
         let ways = uploaded.iter().zip(&carried).map(|(a, b)| a.as_dvec3().distance(b.as_dvec3()));
         let farthest = ways.fold(0.0, f64::max);
         if farthest > 0.0 {
-            bound.surface.move_all(&carried);
+            bound.surface.move_all(carried);
             self.report.welded_edges = bound.surface.welded_edges();
         }
         bound.driven = Some(Arc::new(driven));
@@ -201,6 +204,7 @@ impl Tissue {
             return Err(DeformError::Driven);
         }
         deformation.check(current.surface.mesh().positions().len())?;
+        let deformation = deformation.of_all_if_many(current.surface.mesh());
         Ok(self.publish_moved(&mut writer, current, deformation, None, now_ns))
     }
 
@@ -212,7 +216,7 @@ impl Tissue {
         let mut writer = self.writer.lock();
         let current = self.published.load_full();
         let driven = current.driven.as_ref().ok_or(DeformError::NotDriven)?;
-        let (driven, deformation) = driven.after(moved)?;
+        let (driven, deformation) = driven.after(moved, current.surface.mesh())?;
         let driven = Some(Arc::new(driven));
         Ok(self.publish_moved(&mut writer, current, deformation, driven, now_ns))
     }
@@ -221,12 +225,11 @@ impl Tissue {
         &self,
         writer: &mut TissueWriter,
         current: Arc<Revision>,
-        deformation: Deformation,
+        (deformation, n_touched): (Deformation, Option<usize>),
         driven: Option<Arc<Driven>>,
         now_ns: u64,
     ) -> Deformed {
         writer.begin_search(&current);
-        let (deformation, n_touched) = deformation.of_all_if_many(current.surface.mesh());
         let is_dense = matches!(deformation, Deformation::Dense(_));
         // From here on nothing is refused, so the spare may be taken.
         let mut next = writer.next_revision(&current, is_dense);
@@ -234,12 +237,18 @@ impl Tissue {
         let geometry_revision = current.geometry_revision + 1;
         // Noted from the published mesh: the copy may be outdated if all of it is about to be moved.
         next.history.note(current.surface.mesh(), &deformation, geometry_revision);
-        let Updated { touched, relocated } = next.move_vertices(&deformation);
+        let (Updated { touched, relocated }, change) = match deformation {
+            Deformation::Sparse { vertices, positions } => {
+                let updated = next.move_vertices(&vertices, &positions);
+                (updated, Change::Moved { vertices, positions })
+            }
+            Deformation::Dense(positions) => (next.move_all(positions), Change::MovedAll),
+        };
         next.count_seams(&current, is_dense);
         drop(current);
         debug_assert_eq!(next.geometry_revision, geometry_revision);
         let welded_edges = next.surface.welded_edges();
-        self.publish(writer, next, Change::Moved(deformation), now_ns);
+        self.publish(writer, next, change, now_ns);
         Deformed {
             geometry_revision,
             triangles_touched: n_touched.unwrap_or(touched),

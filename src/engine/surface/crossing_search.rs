@@ -273,7 +273,7 @@ mod tests {
                     let to: Vec<Vec3> = vertices.iter().map(|v| moved[*v as usize]).collect();
                     s.move_vertices(&vertices, &to);
                 }
-                1 => drop(s.move_all(&moved)),
+                1 => drop(s.move_all(moved.clone())),
                 _ => {
                     // One triangle in three, at a vertex in its middle.
                     let ids: Vec<TriangleId> = s.mesh().triangle_ids().collect();
@@ -374,7 +374,7 @@ mod tests {
     fn negative_winding_is_a_guess() {
         let mut s = surface(shapes::sphere(0.05, 3));
         let through: Vec<Vec3> = s.mesh().positions().iter().map(|p| -*p).collect();
-        s.move_all(&through);
+        s.move_all(through.clone());
         assert_eq!(s.contains(DVec3::splat(0.01)), (false, 0.0));
         assert_eq!(s.contains(DVec3::splat(0.06)), (false, 1.0));
         let nearest = s.nearest(DVec3::splat(0.01), 1.0, None).expect("a ball").triangle;

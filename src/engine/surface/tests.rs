@@ -118,7 +118,7 @@ fn seams_part_and_join_with_what_moves_them() {
                 let to: Vec<Vec3> = some.iter().map(to).collect();
                 s.move_vertices(&some, &to);
             }
-            1 => drop(s.move_all(&rest)),
+            1 => drop(s.move_all(rest.clone())),
             2 => {
                 // A triangle's corners are detached without moving.
                 let all: Vec<TriangleId> = s.mesh().triangle_ids().collect();
@@ -129,8 +129,8 @@ fn seams_part_and_join_with_what_moves_them() {
             }
             _ => {
                 let swollen: Vec<Vec3> = rest.iter().map(|p| *p * 1.1).collect();
-                s.move_all(&swollen);
-                s.move_all(&rest);
+                s.move_all(swollen.clone());
+                s.move_all(rest.clone());
             }
         }
         search.follow(s.mesh());

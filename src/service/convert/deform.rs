@@ -9,10 +9,11 @@ use crate::{
     scene::{
         Revision, Tissue,
         tissue::{
-            binding::{ControlMove, Controls, VertexWeights},
+            binding::{ControlMove, Controls},
             deform::{DeformError, Deformation, Deformed},
             edit::{Edited, TopologyEdit},
             incision::{Incised, Incision},
+            vertex_weights::VertexWeights,
         },
     },
     service::host::durable::scene_journal::DurableRevisions,

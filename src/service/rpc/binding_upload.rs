@@ -7,8 +7,9 @@ use crate::{
     geometry::MeshData,
     mesh_io, proto,
     scene::tissue::{
-        binding::{Binding, BindingError, Controls, VertexWeights},
+        binding::{Binding, BindingError, Controls},
         cells::{CellTree, VolumeBinding, tetrahedra_of},
+        vertex_weights::VertexWeights,
     },
     service::{
         convert::{

@@ -49,7 +49,7 @@ fn the_seam_at_plus_and_minus_pi() {
         }
         let step = DQuat::from_rotation_z(0.7 * TAU / 24.0);
         let turned = tube.mesh().positions().iter().map(|p| (step * p.as_dvec3()).as_vec3());
-        tube.move_all(&turned.collect::<Vec<_>>());
+        tube.move_all(turned.collect());
         tube.assert_well_formed();
     }
 }
@@ -119,7 +119,7 @@ fn latitude_outside_the_original_range() {
     for by in [0.3, -0.3, 5.0, -5.0, 2000.0, 0.0] {
         for axis in Vec3::AXES {
             let to: Vec<Vec3> = data.positions.iter().map(|p| *p + axis * by).collect();
-            organ.move_all(&to);
+            organ.move_all(to);
             check(&organ, &mut random, &format!("moved by {by} along {axis}"));
         }
     }
@@ -146,7 +146,7 @@ fn a_flat_sheet_both_ways() {
             false => *p,
         };
         let folded: Vec<Vec3> = data.positions.iter().map(fold).collect();
-        sheet.move_all(&folded);
+        sheet.move_all(folded);
         check(&sheet, &mut random, &format!("folded, axis {axis:?}"));
     }
 }
@@ -159,11 +159,11 @@ fn a_single_triangle() {
             let mut s = surface(&one_triangle(), axis, band_edges);
             check(&s, &mut random, "one triangle");
             let point = vec![Vec3::splat(0.1); 3];
-            s.move_all(&point);
+            s.move_all(point);
             check(&s, &mut random, "one point");
-            s.move_all(&[Vec3::ZERO, Vec3::X, Vec3::X * 0.5]);
+            s.move_all(vec![Vec3::ZERO, Vec3::X, Vec3::X * 0.5]);
             check(&s, &mut random, "one segment");
-            s.move_all(&one_triangle().positions);
+            s.move_all(one_triangle().positions);
             check(&s, &mut random, "one triangle again");
         }
     }
@@ -179,7 +179,7 @@ fn the_axis_given() {
         let axis = random.unit_vector() * length;
         let mut organ = surface(&data, Some(axis), None);
         check(&organ, &mut random, &format!("axis {axis:?}"));
-        organ.move_all(&Motion::Rigid.apply(&data.positions, organ.mesh(), &mut random));
+        organ.move_all(Motion::Rigid.apply(&data.positions, organ.mesh(), &mut random));
         check(&organ, &mut random, &format!("axis {axis:?}, moved"));
     }
 }
@@ -195,7 +195,7 @@ fn extreme_bands() {
             let mut s = surface(&data, None, Some(band_edges));
             check(&s, &mut random, &format!("{band_edges} edges to a band"));
             for motion in [Motion::Twist, Motion::Stretch, Motion::Back] {
-                s.move_all(&motion.apply(&data.positions, s.mesh(), &mut random));
+                s.move_all(motion.apply(&data.positions, s.mesh(), &mut random));
                 check(&s, &mut random, &format!("{band_edges} edges to a band, {motion:?}"));
             }
         }
@@ -230,11 +230,11 @@ fn rebuilt_after_wear() {
     let data = shapes::organ(500, 6);
     let mut organ = surface(&data, None, None);
     for round in 0..4 {
-        organ.move_all(&Motion::Scatter.apply(&data.positions, organ.mesh(), &mut random));
+        organ.move_all(Motion::Scatter.apply(&data.positions, organ.mesh(), &mut random));
         organ.rebuild();
         assert!(!organ.is_worn(), "just rebuilt, wear {}", organ.wear());
         check_points(&organ, scaled(60), Sides::Crossing, &mut random, "scattered, rebuilt");
-        organ.move_all(&data.positions);
+        organ.move_all(data.positions.clone());
         check(&organ, &mut random, &format!("worn {} times", round));
         organ.rebuild();
         check(&organ, &mut random, &format!("rebuilt {} times", round));

@@ -71,7 +71,7 @@ fn removed_put_back_and_split() {
             total.add(check(&surface, Sides::Crossing, &mut random, &format!("{about}, cut")));
             let moved =
                 Motion::Tremble.apply(surface.mesh().positions(), surface.mesh(), &mut random);
-            surface.move_all(&moved);
+            surface.move_all(moved.clone());
             surface.edit(&[], &[], &removed);
             let sides = if input.name == "soup" { Sides::Crossing } else { Sides::Two };
             total.add(check(&surface, sides, &mut random, &format!("{about}, put back")));
@@ -102,12 +102,12 @@ fn a_surface_without_triangles_answers_nothing_and_can_be_filled() {
             s.overlap(&|_: &_| true, |t| -> () { panic!("gives {t:?}") });
         };
         none(&surface);
-        surface.move_all(&vec![Vec3::splat(0.5 * round as f32); data.positions.len()]);
+        surface.move_all(vec![Vec3::splat(0.5 * round as f32); data.positions.len()]);
         surface.assert_well_formed();
         surface.rebuild();
         surface.assert_well_formed();
         none(&surface);
-        surface.move_all(&data.positions);
+        surface.move_all(data.positions.clone());
         surface.edit(&[], &[], &data.triangles);
         assert_eq!(surface.sign_rule(), SignRule::Pseudonormal);
         check(&surface, Sides::Two, &mut random, &format!("filled again, round {round}"));

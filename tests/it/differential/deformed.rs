@@ -26,7 +26,7 @@ fn check_all_states(
     for (i, motion) in Motion::ALL.into_iter().enumerate() {
         let positions = motion.apply(&rest, surface.mesh(), random);
         if i % 2 == 0 {
-            surface.move_all(&positions);
+            surface.move_all(positions);
         } else {
             move_in_portions(&mut surface, &positions, random);
         }
@@ -90,7 +90,7 @@ fn shared_meshes_before_and_after_motion() {
         let rest = surface.mesh().positions().to_vec();
         let mut tally = Tally::default();
         for motion in [Motion::Back, Motion::Tremble, Motion::Rigid, Motion::Twist] {
-            surface.move_all(&motion.apply(&rest, surface.mesh(), &mut random));
+            surface.move_all(motion.apply(&rest, surface.mesh(), &mut random));
             surface.assert_well_formed();
             let about = format!("{file} after {motion:?}");
             let n = scaled(100);

@@ -102,7 +102,7 @@ fn every_input_before_and_after_motion() {
         let rest = surface.mesh().positions().to_vec();
         check_overlaps(&surface, scaled(BOXES), &mut random, &input.name);
         for motion in Motion::ALL {
-            surface.move_all(&motion.apply(&rest, surface.mesh(), &mut random));
+            surface.move_all(motion.apply(&rest, surface.mesh(), &mut random));
             surface.assert_well_formed();
             let about = format!("{} after {motion:?}", input.name);
             check_overlaps(&surface, scaled(BOXES), &mut random, &about);
@@ -119,7 +119,7 @@ fn shared_meshes_before_and_after_motion() {
         let mut surface = input.surface();
         let rest = surface.mesh().positions().to_vec();
         for motion in [Motion::Back, Motion::Tremble, Motion::Twist, Motion::Scatter] {
-            surface.move_all(&motion.apply(&rest, surface.mesh(), &mut random));
+            surface.move_all(motion.apply(&rest, surface.mesh(), &mut random));
             let about = format!("{file} after {motion:?}");
             check_overlaps(&surface, scaled(100), &mut random, &about);
         }

@@ -93,7 +93,7 @@ fn instruments_in_a_liver_as_it_is_and_deformed() {
                 &still
             } else {
                 // Each dent starts from the rest shape, so that dents do not add up.
-                soft.move_all(&dented(still.mesh().positions(), &mut random));
+                soft.move_all(dented(still.mesh().positions(), &mut random));
                 &soft
             };
             let pose = touching_pose(liver.mesh(), &mesh, &mut random);

@@ -30,7 +30,7 @@ fn step(surface: &mut Surface, model: &mut Model, random: &mut Random) {
         }
         35..45 => {
             let to = model.random_dense(random);
-            surface.move_all(&to);
+            surface.move_all(to.clone());
             model.positions = to;
         }
         45..65 => {

@@ -29,10 +29,11 @@ use palpate::{
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
         tissue::{
-            binding::{Binding, BindingError, Controls, VertexWeights},
+            binding::{Binding, BindingError, Controls},
             cells::{CellTree, VolumeBinding, tetrahedra_of},
             edit::TopologyEdit,
             incision::{Incised, Incision},
+            vertex_weights::VertexWeights,
         },
     },
     servo::device_servo,

@@ -425,17 +425,17 @@ mod tests {
                     // Vertices return to their start, vertices of cuts to the positions of others.
                     let home = |v: usize| rest.get(v).copied().unwrap_or(rest[v % rest.len()]);
                     let to: Vec<Vec3> = (0..mesh.positions().len()).map(home).collect();
-                    mesh.move_all(&to);
+                    mesh.move_all(to.clone());
                     follow_moved(&mut mesh, None)
                 }
                 1 => {
                     let by = random.unit_vector().as_vec3();
                     let to: Vec<Vec3> = mesh.positions().iter().map(|p| *p + by).collect();
-                    mesh.move_all(&to);
+                    mesh.move_all(to.clone());
                     let loose = follow_moved(&mut mesh, None);
                     let to: Vec<Vec3> = to.iter().map(|p| *p * Vec3::new(1.0, 1.0, 0.0)).collect();
                     join_again(&mut mesh, &loose);
-                    mesh.move_all(&to);
+                    mesh.move_all(to.clone());
                     follow_moved(&mut mesh, None)
                 }
                 2 => {

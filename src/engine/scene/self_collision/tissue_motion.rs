@@ -134,7 +134,7 @@ impl TissueEnds {
         let mut mesh = current.surface.mesh().clone();
         let now = current.surface.mesh().positions();
         let mut put_at = |held: Option<&HeldPositions>| {
-            mesh.move_all(held.map_or(now, |held| &held.positions));
+            mesh.move_all(held.map_or(now, |held| &held.positions).to_vec());
             follow_seams(&mut mesh);
             joined_of_each(&mesh)
         };

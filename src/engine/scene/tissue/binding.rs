@@ -7,16 +7,18 @@
 //!
 //! A contact's force goes the opposite way, by the transpose: the controls bear, together, its force and its moment.
 
+use std::sync::OnceLock;
+
 use glam::{DMat3, DVec3, Quat, Vec3};
 use serde::{Deserialize, Serialize};
 
-use super::deform::outside_world;
-#[cfg(target_arch = "x86_64")]
-use crate::geometry::four_lanes::Wide;
-use crate::geometry::{
-    four_lanes::{Four, FourLanes, Portable},
-    tolerance::{QUATERNION_NORM_SLACK, WEIGHT_SUM_SLACK},
+use super::{
+    control_runs::{Carriers, ControlRuns, RigidMotion},
+    deform::{Deformation, are_many, outside_world},
+    id_set::IdSet,
+    vertex_weights::VertexWeights,
 };
+use crate::geometry::tolerance::{QUATERNION_NORM_SLACK, WEIGHT_SUM_SLACK};
 
 /// Maximum controls of an uploaded vertex: a cell with quadratic interpolation has 27 nodes.
 pub const CONTROLS_PER_VERTEX_MAX: usize = 32;
@@ -41,15 +43,6 @@ pub enum Controls {
     Frames(Vec<ControlFrame>),
 }
 
-/// Weights of vertices, vertex by vertex.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct VertexWeights {
-    /// End of each vertex's weights: `[n_vertices]`.
-    ends: Vec<u32>,
-    controls: Vec<u32>,
-    weights: Vec<f64>,
-}
-
 /// New state of controls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControlMove {
@@ -60,22 +53,15 @@ pub struct ControlMove {
 }
 
 /// Weights of the vertices of a tissue, and their controls at rest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Binding {
     rest: Controls,
     weights: VertexWeights,
     /// Positions of the vertices with the controls at rest, metres; empty for points, which do not need them.
     rest_positions: Vec<Vec3>,
-    /// The transpose, so that a move costs as much as it moves.
+    /// Made from the weights when they are first needed.
     #[serde(skip)]
-    carried: CarriedVertices,
-}
-
-/// Vertices of each control, control by control.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct CarriedVertices {
-    starts: Vec<u32>,
-    vertices: Vec<u32>,
+    runs: OnceLock<ControlRuns>,
 }
 
 /// Weights of vertices that a cut adds to a driven tissue.
@@ -256,142 +242,10 @@ impl Controls {
     }
 }
 
-impl VertexWeights {
-    /// Lets each vertex be a control of its own.
-    pub fn each_alone(n_vertices: u32) -> VertexWeights {
-        let n = n_vertices as usize;
-        VertexWeights {
-            ends: (1..=n_vertices).collect(),
-            controls: (0..n_vertices).collect(),
-            weights: vec![1.0; n],
-        }
-    }
-
-    /// Makes the weights of vertices from the number of weights of each, and the control of each weight; `None` if the
-    /// lists do not fit each other.
-    pub fn of_counts(
-        counts: &[u32],
-        controls: Vec<u32>,
-        weights: Vec<f64>,
-    ) -> Option<VertexWeights> {
-        let mut end = 0_u32;
-        let mut ends = Vec::with_capacity(counts.len());
-        for count in counts {
-            end = end.checked_add(*count)?;
-            ends.push(end);
-        }
-        let made = VertexWeights { ends, controls, weights };
-        made.is_whole().then_some(made)
-    }
-
-    /// Number of vertices.
-    pub fn n_vertices(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Number of weights of all vertices.
-    pub fn n_weights(&self) -> usize {
-        self.weights.len()
-    }
-
-    /// Adds the next vertex with its controls and weights.
-    pub fn push(&mut self, weights: impl IntoIterator<Item = (u32, f64)>) {
-        for (control, weight) in weights {
-            self.controls.push(control);
-            self.weights.push(weight);
-        }
-        self.ends.push(self.weights.len() as u32);
-    }
-
-    /// Returns the controls of a vertex, each with its weight.
-    pub fn of(&self, vertex: usize) -> impl ExactSizeIterator<Item = (u32, f64)> + Clone + '_ {
-        let (controls, weights) = self.row(vertex);
-        controls.iter().zip(weights).map(|(c, w)| (*c, *w))
-    }
-
-    #[inline(always)]
-    fn row(&self, vertex: usize) -> (&[u32], &[f64]) {
-        let start = vertex.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        let range = start..self.ends[vertex] as usize;
-        (&self.controls[range.clone()], &self.weights[range])
-    }
-
-    /// Returns the weighted sum of the points of each vertex.
-    fn sums(&self, vertices: impl Iterator<Item = usize>, points: &[Vec3]) -> Vec<Vec3> {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(lanes) = Wide::here() {
-            // SAFETY: lanes are wide only if the processor has AVX2.
-            return unsafe { sums_wide(lanes, self, vertices, points) };
-        }
-        self.sums_by(Portable, vertices, points)
-    }
-
-    // A loop and no iterator adapter, whose `fold` would be compiled apart, without the wide instructions.
-    #[inline(always)]
-    fn sums_by<L: FourLanes>(
-        &self,
-        lanes: L,
-        vertices: impl Iterator<Item = usize>,
-        points: &[Vec3],
-    ) -> Vec<Vec3> {
-        let mut wide = Vec::with_capacity(points.len());
-        for p in points {
-            wide.push(lanes.of(p.extend(0.0).to_array().map(f64::from)));
-        }
-        let mut made = Vec::with_capacity(vertices.size_hint().0);
-        for v in vertices {
-            let (controls, weights) = self.row(v);
-            let term = |c: u32, w: f64| lanes.all(w) * wide[c as usize];
-            let mut sum = lanes.all(0.0);
-            // Four to a turn: in a loop of single terms the sum would be in memory.
-            let ((controls, last), (weights, last_weights)) =
-                (controls.as_chunks(), weights.as_chunks());
-            for ([a, b, c, d], [u, v, w, x]) in controls.iter().zip(weights) {
-                sum = sum + term(*a, *u) + term(*b, *v) + term(*c, *w) + term(*d, *x);
-            }
-            for (c, w) in last.iter().zip(last_weights) {
-                sum = sum + term(*c, *w);
-            }
-            let [x, y, z, _] = sum.numbers();
-            made.push(DVec3::new(x, y, z).as_vec3());
-        }
-        made
-    }
-
-    fn extend(&mut self, more: &VertexWeights) {
-        (0..more.n_vertices()).for_each(|v| self.push(more.of(v)));
-    }
-
-    /// Returns true if the three lists fit each other: data from outside may not.
-    pub(super) fn is_whole(&self) -> bool {
-        self.ends.is_sorted()
-            && self.ends.last().copied().unwrap_or(0) as usize == self.weights.len()
-            && self.controls.len() == self.weights.len()
-    }
-
-    /// Checks that each vertex has 1 to `max` weights of existing controls that sum to one.
-    pub(super) fn check(&self, n_controls: usize, max: usize) -> Result<(), BindingError> {
-        for vertex in 0..self.n_vertices() {
-            let of = self.of(vertex);
-            let got = of.len();
-            if got == 0 || got > max {
-                return Err(BindingError::Count { vertex, got, max });
-            }
-            if let Some((control, _)) = of.clone().find(|(c, _)| *c as usize >= n_controls) {
-                return Err(BindingError::UnknownControl { vertex, control, n_controls });
-            }
-            let sum: f64 = of.map(|(_, w)| w).sum();
-            let is_one = (sum - 1.0).abs() <= WEIGHT_SUM_SLACK;
-            if !is_one {
-                return Err(BindingError::Sum { vertex, got: sum });
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        size_of::<u32>() * (self.ends.capacity() + self.controls.capacity())
-            + size_of::<f64>() * self.weights.capacity()
+impl PartialEq for Binding {
+    fn eq(&self, other: &Binding) -> bool {
+        let Binding { rest, weights, rest_positions, runs: _ } = self;
+        (rest, weights, rest_positions) == (&other.rest, &other.weights, &other.rest_positions)
     }
 }
 
@@ -409,17 +263,15 @@ impl Binding {
         if got != expected {
             return Err(BindingError::Vertices { got, expected });
         }
-        weights.check(rest.len(), CONTROLS_PER_VERTEX_MAX)?;
+        check_weights(&weights, rest.len(), CONTROLS_PER_VERTEX_MAX)?;
         let rest_positions = if rest.are_frames() { positions.to_vec() } else { Vec::new() };
-        let binding = Binding { rest, weights, rest_positions, carried: Default::default() };
+        let binding = Binding { rest, weights, rest_positions, runs: OnceLock::new() };
         binding.check_rest()?;
-        Ok(binding.indexed())
+        Ok(binding)
     }
 
-    /// Returns the binding with its transpose, which is not saved.
-    pub(super) fn indexed(mut self) -> Binding {
-        self.carried = CarriedVertices::of(&self.weights, self.rest.len());
-        self
+    fn runs(&self) -> &ControlRuns {
+        self.runs.get_or_init(|| ControlRuns::of(&self.weights, self.rest.len()))
     }
 
     fn check_rest(&self) -> Result<(), BindingError> {
@@ -444,7 +296,8 @@ impl Binding {
     /// Returns the binding of the vertices that a cut adds alone.
     pub(super) fn of_added(&self, added: &AddedWeights) -> Binding {
         let AddedWeights { weights, rest_positions } = added.clone();
-        Binding { rest: self.rest.clone(), weights, rest_positions, carried: Default::default() }
+        let rest = self.rest.clone();
+        Binding { rest, weights, rest_positions, runs: OnceLock::new() }
     }
 
     /// Returns the controls at rest.
@@ -454,47 +307,58 @@ impl Binding {
 
     /// Returns the positions of all vertices for a state of all controls.
     pub fn positions(&self, controls: &Controls) -> Vec<Vec3> {
-        self.positions_of(0..self.weights.n_vertices(), controls)
+        // Written in place: a list that may have to grow takes the registers of the loop.
+        let mut positions = vec![Vec3::ZERO; self.weights.n_vertices()];
+        self.carry(self.runs().all(), controls, |v, to| positions[v as usize] = to);
+        positions
     }
 
-    /// Returns the positions of some vertices. O(controls + vertices).
-    pub(super) fn positions_of(
+    /// Calls `put` with each vertex of some runs, and its position. O(controls + vertices).
+    fn carry(
         &self,
-        vertices: impl Iterator<Item = usize>,
+        runs: impl Iterator<Item = u32>,
         controls: &Controls,
-    ) -> Vec<Vec3> {
+        put: impl FnMut(u32, Vec3),
+    ) {
         match (&self.rest, controls) {
             (Controls::Frames(rest), Controls::Frames(now)) => {
-                let carry = rest.iter().zip(now).map(|(rest, now)| rest.carry_to(now));
-                let carry: Vec<RigidMotion> = carry.collect();
-                let position = |v: usize| {
-                    let at_rest = self.rest_positions[v].as_dvec3();
-                    let add = |sum, (c, w)| sum + w * carry[c as usize].apply(at_rest);
-                    self.weights.of(v).fold(DVec3::ZERO, add).as_vec3()
-                };
-                vertices.map(position).collect()
+                let motions = rest.iter().zip(now).map(|(rest, now)| rest.carry_to(now));
+                let motions: Vec<RigidMotion> = motions.collect();
+                let carriers = Carriers::Frames(&motions, &self.rest_positions);
+                self.runs().carry(runs, &self.weights, &carriers, put);
             }
-            (_, Controls::Points(points)) => self.weights.sums(vertices, points),
+            (_, Controls::Points(points)) => {
+                self.runs().carry(runs, &self.weights, &Carriers::Points(points), put);
+            }
             _ => unreachable!("the kinds were compared"),
         }
     }
 
-    /// Returns the vertices that some controls carry, ascending. O(controls + carried vertices), and a bit for each
-    /// vertex of the tissue.
-    pub(super) fn carried_by(&self, is_carrier: &[bool]) -> Vec<u32> {
-        let mut words = vec![0_u64; self.weights.n_vertices().div_ceil(64)];
-        for control in (0..is_carrier.len()).filter(|c| is_carrier[*c]) {
-            self.carried.by(control).iter().for_each(|v| words[*v as usize / 64] |= 1 << (v % 64));
+    /// Returns the deformation of the vertices that some controls carry, `now` being the positions of all. If they are
+    /// very many, it is one of all vertices, and the set of these is returned too. O(controls + carried vertices), and
+    /// a bit for each vertex of the tissue.
+    pub(super) fn carried_by(
+        &self,
+        is_carrier: &[bool],
+        controls: &Controls,
+        now: &[Vec3],
+    ) -> (Deformation, Option<IdSet>) {
+        let runs = self.runs().carried_by(is_carrier);
+        let each = || runs.iter().map(|run| self.runs().vertices(*run));
+        let n_carried = each().map(|run| run.len()).sum();
+        if are_many(n_carried, now.len()) {
+            let (mut positions, mut carried) = (now.to_vec(), IdSet::below(now.len()));
+            each().for_each(|run| carried.extend(run));
+            self.carry(runs.iter().copied(), controls, |v, to| positions[v as usize] = to);
+            return (Deformation::Dense(positions), Some(carried));
         }
-        let count: u32 = words.iter().map(|word| word.count_ones()).sum();
-        let mut vertices = Vec::with_capacity(count as usize);
-        for (first, mut word) in (0..).step_by(64).zip(words) {
-            while word != 0 {
-                vertices.push(first + word.trailing_zeros());
-                word &= word - 1;
-            }
-        }
-        vertices
+        let vertices = each().flatten().collect();
+        let mut positions = vec![Vec3::ZERO; n_carried];
+        let mut places = positions.iter_mut();
+        self.carry(runs.iter().copied(), controls, |_, to| {
+            *places.next().expect("a place each") = to
+        });
+        (Deformation::Sparse { vertices, positions }, None)
     }
 
     /// Checks data from outside for the vertices of a mesh.
@@ -502,7 +366,7 @@ impl Binding {
         let n_rest = if self.rest.are_frames() { n_vertices } else { 0 };
         self.weights.is_whole()
             && self.weights.n_vertices() == n_vertices
-            && self.weights.check(self.rest.len(), BLENDED_CONTROLS_MAX).is_ok()
+            && check_weights(&self.weights, self.rest.len(), BLENDED_CONTROLS_MAX).is_ok()
             && self.rest_positions.len() == n_rest
             && outside_world(&self.rest_positions).is_none()
             && self.check_rest().is_ok()
@@ -513,57 +377,41 @@ impl Binding {
         let mut more = self.clone();
         more.weights.extend(&added.weights);
         more.rest_positions.extend(&added.rest_positions);
-        more.indexed()
+        more.runs = OnceLock::new();
+        more
     }
 
     /// Allocated bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         let rest_positions = size_of::<Vec3>() * self.rest_positions.capacity();
-        let carried = &self.carried;
-        let carried = size_of::<u32>() * (carried.starts.capacity() + carried.vertices.capacity());
         let of_rest = self.rest.heap_bytes() + rest_positions;
-        size_of::<Binding>() + of_rest + self.weights.heap_bytes() + carried
+        let runs = self.runs().heap_bytes();
+        size_of::<Binding>() + of_rest + self.weights.heap_bytes() + runs
     }
 }
 
-impl CarriedVertices {
-    fn of(weights: &VertexWeights, n_controls: usize) -> CarriedVertices {
-        let mut starts = vec![0; n_controls + 1];
-        weights.controls.iter().for_each(|c| starts[*c as usize + 1] += 1);
-        for c in 0..n_controls {
-            starts[c + 1] += starts[c];
-        }
-        let (mut next, mut vertices) = (starts.clone(), vec![0; weights.n_weights()]);
-        for v in 0..weights.n_vertices() {
-            for (c, _) in weights.of(v) {
-                vertices[next[c as usize] as usize] = v as u32;
-                next[c as usize] += 1;
-            }
-        }
-        CarriedVertices { starts, vertices }
-    }
-
-    fn by(&self, control: usize) -> &[u32] {
-        &self.vertices[self.starts[control] as usize..self.starts[control + 1] as usize]
-    }
-}
-
-/// As [`VertexWeights::sums_by`], with four lanes to an instruction instead of two.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn sums_wide(
-    lanes: Wide,
+/// Checks that each vertex has 1 to `max` weights of existing controls that sum to one.
+pub(super) fn check_weights(
     weights: &VertexWeights,
-    vertices: impl Iterator<Item = usize>,
-    points: &[Vec3],
-) -> Vec<Vec3> {
-    weights.sums_by(lanes, vertices, points)
-}
-
-/// Motion of a frame from rest.
-pub(super) struct RigidMotion {
-    pub(super) turn: DMat3,
-    pub(super) shift: DVec3,
+    n_controls: usize,
+    max: usize,
+) -> Result<(), BindingError> {
+    for vertex in 0..weights.n_vertices() {
+        let of = weights.of(vertex);
+        let got = of.len();
+        if got == 0 || got > max {
+            return Err(BindingError::Count { vertex, got, max });
+        }
+        if let Some((control, _)) = of.clone().find(|(c, _)| *c as usize >= n_controls) {
+            return Err(BindingError::UnknownControl { vertex, control, n_controls });
+        }
+        let sum: f64 = of.map(|(_, w)| w).sum();
+        let is_one = (sum - 1.0).abs() <= WEIGHT_SUM_SLACK;
+        if !is_one {
+            return Err(BindingError::Sum { vertex, got: sum });
+        }
+    }
+    Ok(())
 }
 
 impl ControlFrame {
@@ -577,11 +425,5 @@ impl ControlFrame {
         let turn = if has_turned { now.turn() * self.turn().transpose() } else { DMat3::IDENTITY };
         let shift = now.position.as_dvec3() - turn * self.position.as_dvec3();
         RigidMotion { turn, shift }
-    }
-}
-
-impl RigidMotion {
-    pub(super) fn apply(&self, at: DVec3) -> DVec3 {
-        self.turn * at + self.shift
     }
 }

@@ -6,10 +6,7 @@
 
 use glam::{DVec3, Vec3};
 
-use super::{
-    binding::{BindingError, VertexWeights},
-    deform::outside_world,
-};
+use super::{binding::BindingError, deform::outside_world, vertex_weights::VertexWeights};
 use crate::geometry::{
     Aabb,
     distance::point_triangle::closest_point,

@@ -2,7 +2,8 @@
 
 use glam::Vec3;
 
-use crate::geometry::{TriangleId, TriangleMesh, tolerance::COORDINATE_MAX_M};
+use super::id_set::IdSet;
+use crate::geometry::{TriangleMesh, tolerance::COORDINATE_MAX_M};
 
 /// More than one vertex in this many are very many.
 const MANY: usize = 5;
@@ -135,15 +136,13 @@ impl Deformation {
     pub(super) fn of_all_if_many(self, mesh: &TriangleMesh) -> (Deformation, Option<usize>) {
         let now = mesh.positions();
         match self {
-            Deformation::Sparse { vertices, positions } if vertices.len() > now.len() / MANY => {
-                let (mut all, mut is_moved) = (now.to_vec(), vec![false; now.len()]);
+            Deformation::Sparse { vertices, positions } if are_many(vertices.len(), now.len()) => {
+                let (mut all, mut moved) = (now.to_vec(), IdSet::below(now.len()));
+                moved.extend(vertices.iter().copied());
                 for (v, to) in vertices.iter().zip(positions) {
-                    (all[*v as usize], is_moved[*v as usize]) = (to, true);
+                    all[*v as usize] = to;
                 }
-                let is_touched =
-                    |t: &TriangleId| mesh.vertices(*t).iter().any(|v| is_moved[*v as usize]);
-                let n_touched = mesh.triangle_ids().filter(is_touched).count();
-                (Deformation::Dense(all), Some(n_touched))
+                (Deformation::Dense(all), Some(n_touched(mesh, &moved)))
             }
             few_or_all => (few_or_all, None),
         }
@@ -170,6 +169,18 @@ impl Deformation {
     }
 }
 
+/// Returns true for so many vertices that all are moved rather than these.
+pub(super) fn are_many(n_moved: usize, n_vertices: usize) -> bool {
+    n_moved > n_vertices / MANY
+}
+
+/// Number of triangles with a vertex of a set.
+pub(super) fn n_touched(mesh: &TriangleMesh, moved: &IdSet) -> usize {
+    // Without a branch, which would be mispredicted.
+    let is_touched = |t| mesh.vertices(t).iter().fold(0, |is, v| is | moved.has(*v));
+    mesh.triangle_ids().map(is_touched).sum()
+}
+
 /// Checks that each id exists and is named once. O(ids + n).
 pub(super) fn check_ids(
     ids: &[u32],
@@ -178,12 +189,13 @@ pub(super) fn check_ids(
     repeated: impl Fn(usize, u32) -> DeformError,
 ) -> Result<(), DeformError> {
     // The final state of what is named twice would depend on the order of the request.
-    let mut named = vec![false; n];
+    let mut named = IdSet::below(n);
     for (at, &id) in ids.iter().enumerate() {
-        match named.get_mut(id as usize) {
-            None => return Err(unknown(at, id)),
-            Some(true) => return Err(repeated(at, id)),
-            Some(first) => *first = true,
+        if id as usize >= n {
+            return Err(unknown(at, id));
+        }
+        if !named.insert(id) {
+            return Err(repeated(at, id));
         }
     }
     Ok(())
@@ -191,6 +203,12 @@ pub(super) fn check_ids(
 
 /// Returns the first coordinate that is not finite or too far out, and its index among all coordinates.
 pub(in crate::scene) fn outside_world(positions: &[Vec3]) -> Option<(usize, f32)> {
+    // Magnitudes have the same order as integers, of which infinity and NaN are the greatest, and lanes compare them.
+    let magnitude = |p: &Vec3| p.to_array().map(|x| x.abs().to_bits()).into_iter().max();
+    let greatest = positions.iter().filter_map(magnitude).fold(0, u32::max);
+    if f32::from_bits(greatest) <= COORDINATE_MAX_M as f32 {
+        return None;
+    }
     let at = positions.iter().position(|p| !is_in_world(*p))?;
     let place = positions[at].to_array();
     let k = place.iter().position(|x| !is_in_world(Vec3::splat(*x)))?;
@@ -199,7 +217,6 @@ pub(in crate::scene) fn outside_world(positions: &[Vec3]) -> Option<(usize, f32)
 
 /// Returns true if finite and within [`COORDINATE_MAX_M`] of the origin on each axis.
 fn is_in_world(p: Vec3) -> bool {
-    // The largest of three is one comparison for each vertex: a dense deformation checks hundreds of thousands.
     p.is_finite() && p.abs().max_element() <= COORDINATE_MAX_M as f32
 }
 

@@ -6,10 +6,13 @@ use glam::{DMat3, DVec3, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    binding::{AddedWeights, BLENDED_CONTROLS_MAX, Binding, ControlMove, Controls},
-    deform::{DeformError, Deformation, check_ids, outside_world},
+    binding::{AddedWeights, BLENDED_CONTROLS_MAX, Binding, ControlMove, Controls, check_weights},
+    deform::{DeformError, Deformation, check_ids, n_touched, outside_world},
 };
-use crate::geometry::tolerance::{BLEND_DETERMINANT_MIN, ON_EDGE_SHARE};
+use crate::geometry::{
+    TriangleMesh,
+    tolerance::{BLEND_DETERMINANT_MIN, ON_EDGE_SHARE},
+};
 
 /// A binding and the present state of its controls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,12 +41,6 @@ impl Driven {
         Driven { binding: Arc::new(binding), controls }
     }
 
-    /// Completes what was read from a file.
-    pub(in crate::scene) fn indexed(self) -> Driven {
-        let binding = Arc::unwrap_or_clone(self.binding).indexed();
-        Driven { binding: Arc::new(binding), controls: self.controls }
-    }
-
     /// Checks data from outside for the vertices of a mesh.
     pub(in crate::scene) fn is_valid(&self, n_vertices: usize) -> bool {
         self.accepts(&self.controls)
@@ -67,7 +64,11 @@ impl Driven {
     ///
     /// # Errors
     /// Returns an error if the move does not fit the controls or carries a vertex out of the world.
-    pub(super) fn after(&self, moved: &ControlMove) -> Result<(Driven, Deformation), DeformError> {
+    pub(super) fn after(
+        &self,
+        moved: &ControlMove,
+        mesh: &TriangleMesh,
+    ) -> Result<(Driven, (Deformation, Option<usize>)), DeformError> {
         let n_controls = self.controls.len();
         if moved.to.are_frames() != self.controls.are_frames() {
             let (got, expected) = (moved.to.kind(), self.controls.kind());
@@ -97,28 +98,33 @@ impl Driven {
             has_moved[at] = controls.put(at, &moved.to, k);
         }
         let driven = Driven { binding: Arc::clone(&self.binding), controls };
-        let deformation = driven.deformation(&has_moved)?;
+        let deformation = driven.deformation(&has_moved, mesh)?;
         Ok((driven, deformation))
     }
 
-    /// Returns the deformation of the vertices that have a control which has moved.
-    fn deformation(&self, has_moved: &[bool]) -> Result<Deformation, DeformError> {
-        let binding = &*self.binding;
-        let out = |(at, got): (usize, f32), vertex: &dyn Fn(usize) -> u32| {
-            Err(DeformError::CarriedVertex { vertex: vertex(at / 3), got })
+    /// Returns the deformation of the vertices that have a control which has moved, and the number of triangles that it
+    /// touches if it names more vertices than these.
+    fn deformation(
+        &self,
+        has_moved: &[bool],
+        mesh: &TriangleMesh,
+    ) -> Result<(Deformation, Option<usize>), DeformError> {
+        let (deformation, carried) = match has_moved.iter().all(|moved| *moved) {
+            true => (Deformation::Dense(self.positions()), None),
+            false => self.binding.carried_by(has_moved, &self.controls, mesh.positions()),
         };
-        if has_moved.iter().all(|moved| *moved) {
-            let positions = self.positions();
-            let outside = outside_world(&positions);
-            return outside
-                .map_or(Ok(Deformation::Dense(positions)), |found| out(found, &|v| v as u32));
+        let found = match &deformation {
+            Deformation::Sparse { vertices, positions } => {
+                outside_world(positions).map(|(at, got)| (vertices[at / 3], got))
+            }
+            Deformation::Dense(positions) => {
+                outside_world(positions).map(|(at, got)| ((at / 3) as u32, got))
+            }
+        };
+        match found {
+            Some((vertex, got)) => Err(DeformError::CarriedVertex { vertex, got }),
+            None => Ok((deformation, carried.map(|carried| n_touched(mesh, &carried)))),
         }
-        let vertices = binding.carried_by(has_moved);
-        let positions = binding.positions_of(vertices.iter().map(|v| *v as usize), &self.controls);
-        if let Some(found) = outside_world(&positions) {
-            return out(found, &|at| vertices[at]);
-        }
-        Ok(Deformation::Sparse { vertices, positions })
     }
 
     /// Returns the state with the vertices that a cut added.
@@ -133,7 +139,7 @@ impl Driven {
         let weights = &added.weights;
         weights.is_whole()
             && weights.n_vertices() == n_added
-            && weights.check(self.controls.len(), BLENDED_CONTROLS_MAX).is_ok()
+            && check_weights(weights, self.controls.len(), BLENDED_CONTROLS_MAX).is_ok()
             && added.rest_positions.len() == n_rest
             && outside_world(&added.rest_positions).is_none()
     }

@@ -6,7 +6,7 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    binding::{AddedWeights, BLENDED_CONTROLS_MAX, BindingError},
+    binding::{AddedWeights, BLENDED_CONTROLS_MAX, BindingError, check_weights},
     deform::outside_world,
     driven::Driven,
 };
@@ -208,7 +208,7 @@ impl TopologyEdit {
         } else if given != n_added {
             return Err(BindingError::Vertices { got: given, expected: n_added }.into());
         }
-        self.weights.weights.check(driven.controls.len(), BLENDED_CONTROLS_MAX)?;
+        check_weights(&self.weights.weights, driven.controls.len(), BLENDED_CONTROLS_MAX)?;
         if driven.controls.are_frames() && self.weights.rest_positions.is_empty() {
             let rest = |(v, to): (usize, &Vec3)| {
                 let at = driven.rest_position(self.weights.weights.of(v), to.as_dvec3());

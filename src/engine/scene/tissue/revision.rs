@@ -8,10 +8,9 @@ use std::{
     },
 };
 
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 
 use super::{
-    deform::Deformation,
     driven::Driven,
     edit::TopologyEdit,
     vertex_history::{MotionSince, VertexHistory},
@@ -129,15 +128,16 @@ impl Revision {
         self.history.travel_m()
     }
 
-    pub(super) fn move_vertices(&mut self, deformation: &Deformation) -> Updated {
+    /// Moves some vertices.
+    pub(super) fn move_vertices(&mut self, vertices: &[u32], positions: &[Vec3]) -> Updated {
         self.geometry_revision += 1;
-        match deformation {
-            Deformation::Sparse { vertices, positions } => {
-                debug_assert_eq!(vertices.len(), positions.len());
-                self.surface.move_vertices(vertices, positions)
-            }
-            Deformation::Dense(positions) => self.surface.move_all(positions),
-        }
+        self.surface.move_vertices(vertices, positions)
+    }
+
+    /// Moves all vertices.
+    pub(super) fn move_all(&mut self, positions: Vec<Vec3>) -> Updated {
+        self.geometry_revision += 1;
+        self.surface.move_all(positions)
     }
 
     /// Counts a deformation if it parted or joined edges of the revision that was published before.

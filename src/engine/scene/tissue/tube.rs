@@ -8,7 +8,7 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 
 use glam::{DQuat, DVec3};
 
-use super::binding::{ControlFrame, VertexWeights};
+use super::{binding::ControlFrame, vertex_weights::VertexWeights};
 use crate::geometry::MeshData;
 
 /// Rings between an end of the line and its tip.

@@ -45,8 +45,9 @@ impl VertexHistory {
     /// Notes a deformation before it is applied.
     pub(super) fn note(&mut self, mesh: &TriangleMesh, deformation: &Deformation, revision: u64) {
         let now = |v: u32| mesh.positions()[v as usize];
-        // The root of the greatest square is the greatest root, to the bit.
-        let square = |from: Vec3, to: &Vec3| from.distance_squared(*to);
+        // The root of the greatest square is the greatest root, to the bit; and as integers, whose greatest is found in
+        // half the time, squares have the same order.
+        let square = |from: Vec3, to: &Vec3| from.distance_squared(*to).to_bits();
         let (vertices, from, farthest) = match deformation {
             Deformation::Sparse { vertices, positions } => {
                 // Looked up by binary search; clients mostly send them in order.
@@ -56,14 +57,14 @@ impl VertexHistory {
                 }
                 let from = ascending.iter().map(|v| now(*v)).collect();
                 let each = vertices.iter().zip(positions).map(|(v, to)| square(now(*v), to));
-                (Some(ascending), from, each.fold(0.0, f32::max))
+                (Some(ascending), from, each.fold(0, u32::max))
             }
             Deformation::Dense(positions) => {
                 let each = mesh.positions().iter().zip(positions).map(|(now, to)| square(*now, to));
-                (None, mesh.positions().to_vec(), each.fold(0.0, f32::max))
+                (None, mesh.positions().to_vec(), each.fold(0, u32::max))
             }
         };
-        let displacement_max = f64::from(farthest.sqrt()) * SINGLE_LENGTH_COVER;
+        let displacement_max = f64::from(f32::from_bits(farthest).sqrt()) * SINGLE_LENGTH_COVER;
         debug_assert!(displacement_max.is_finite(), "moved by {displacement_max} m");
         self.travel_m += displacement_max;
         if self.moves.len() == MOVES_MAX {

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::{
-    deform::Deformation, edit::TopologyEdit, revision::Revision, vertex_history::VertexHistory,
-};
+use super::{edit::TopologyEdit, revision::Revision, vertex_history::VertexHistory};
 use crate::{geometry::TriangleId, surface::CrossingSearch};
 
 #[derive(Default)]
@@ -28,7 +26,13 @@ const TRIANGLES_PER_SEARCH: usize = 256;
 
 /// A change that was published.
 pub(super) enum Change {
-    Moved(Deformation),
+    /// Some vertices were moved to these positions.
+    Moved {
+        vertices: Vec<u32>,
+        positions: Vec<Vec3>,
+    },
+    /// All vertices were moved to where the published revision has them.
+    MovedAll,
     Cut(TopologyEdit),
 }
 
@@ -48,8 +52,13 @@ impl TissueWriter {
         };
         // The spare is one change behind. Applying that costs as much as the change; copying costs the whole mesh.
         match missed {
-            Some(Change::Moved(_)) if superseded => {}
-            Some(Change::Moved(deformation)) => drop(next.move_vertices(&deformation)),
+            Some(Change::Moved { .. } | Change::MovedAll) if superseded => {}
+            Some(Change::Moved { vertices, positions }) => {
+                next.move_vertices(&vertices, &positions);
+            }
+            Some(Change::MovedAll) => {
+                next.move_all(current.surface.mesh().positions().to_vec());
+            }
             Some(Change::Cut(edit)) => drop(next.cut(&edit)),
             None => {}
         }
@@ -88,12 +97,10 @@ impl TissueWriter {
 impl Change {
     fn heap_bytes(&self) -> usize {
         match self {
-            Change::Moved(Deformation::Sparse { vertices, positions }) => {
+            Change::Moved { vertices, positions } => {
                 size_of::<u32>() * vertices.capacity() + size_of::<Vec3>() * positions.capacity()
             }
-            Change::Moved(Deformation::Dense(positions)) => {
-                size_of::<Vec3>() * positions.capacity()
-            }
+            Change::MovedAll => 0,
             Change::Cut(edit) => {
                 size_of::<TriangleId>() * (edit.removed.capacity() + edit.parents.capacity())
                     + size_of::<Vec3>() * edit.added_positions.capacity()

@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(seen.take(&mesh, true).removed, [0u32; 0]);
 
         let all: Vec<Vec3> = mesh.positions().iter().map(|p| *p * 2.0).collect();
-        mesh.move_all(&all);
+        mesh.move_all(all);
         assert_eq!(seen.take(&mesh, false).moved, MovedVertices::All);
         assert!(is_as(&seen, &mesh));
     }
