@@ -125,6 +125,12 @@ pub enum InspectError {
         /// Problem and its position.
         error: MeshError,
     },
+    /// No triangle of the mesh has an area.
+    #[error("{}: all triangles are lines or points", file.display())]
+    NoArea {
+        /// File as given.
+        file: PathBuf,
+    },
     /// The requested tolerance is too fine for a field.
     #[error("--field-tolerance-m is {got}, expected at least {min}, 1e-4 of the diagonal")]
     Tolerance {
@@ -233,7 +239,13 @@ fn checked(args: &InspectArgs, data: MeshData) -> Result<LoadedMesh, InspectErro
         max_vertices: limits.vertices_per_mesh,
         max_triangles: limits.triangles_per_mesh,
     };
-    load(data, &options).map_err(|error| InspectError::Refused { file: args.file.clone(), error })
+    let file = || args.file.clone();
+    let loaded =
+        load(data, &options).map_err(|error| InspectError::Refused { file: file(), error })?;
+    match loaded.report.degenerate_triangles < loaded.report.triangles {
+        true => Ok(loaded),
+        false => Err(InspectError::NoArea { file: file() }),
+    }
 }
 
 fn table(r: &MeshReport) -> String {
@@ -316,29 +328,12 @@ fn verdict(r: &MeshReport) -> String {
         (false, n) => format!("{n} bodies, not all closed"),
     };
     let rule = match r.sign_rule {
-        SignRule::Pseudonormal => "inside is told by the pseudonormal of the closest feature",
-        SignRule::WindingNumber => {
-            "inside is told by the winding number, and answers carry a certainty"
-        }
+        SignRule::Pseudonormal => "the pseudonormal of the closest feature",
+        SignRule::WindingNumber => "the winding number, with a certainty in each answer",
     };
-    let repair = match r.reversed_triangles {
-        0 => "Nothing had to be repaired.".to_owned(),
-        n if n == r.triangles => "It was inside out: every triangle was turned.".to_owned(),
-        n => format!("The winding of {n} triangles was turned."),
-    };
-    let mut text = format!("{shape}: {rule}. {repair}");
-    // Degenerate triangles are mentioned because they are no error: each answers like the segment or point that it is.
-    if r.degenerate_triangles > 0 {
-        text += &format!(" {} triangles have no area and are kept.", r.degenerate_triangles);
-    }
-    if r.welded_edges > 0 {
-        text += &format!(
-            " {} edges with vertices of their own at equal places are joined.",
-            r.welded_edges
-        );
-    }
-    if let Some(doubt) = r.unit_doubt() {
-        text += &format!("\nThe file may be in another unit (--scale-to-m): {doubt}.");
+    let mut text = format!("{shape}: inside is decided by {rule}.");
+    for warning in r.warnings() {
+        text += &format!("\nThe mesh {warning}.");
     }
     text
 }
@@ -382,14 +377,23 @@ mod tests {
         );
         assert_eq!(
             verdict(&report),
-            "One closed body: inside is told by the pseudonormal of the closest feature. \
-             Nothing had to be repaired."
+            "One closed body: inside is decided by the pseudonormal of the closest feature."
         );
         let unscaled = loaded(&InspectArgs { scale_to_m: 1.0, ..args }).expect("a mesh").report;
         let said = " m, as of a mesh in centimetres: multiply scale_to_m by 0.01.";
         assert!(verdict(&unscaled).ends_with(said), "{}", verdict(&unscaled));
         let json = serde_json::to_value(&report).expect("serialisable");
         assert_eq!(json["sign_rule"], "pseudonormal");
+    }
+
+    #[test]
+    fn a_mesh_without_an_area_is_refused() {
+        let file = std::env::temp_dir().join(format!("palpate-flat-{}.obj", std::process::id()));
+        fs::write(&file, "v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n").expect("a temporary folder");
+        let error = loaded(&InspectArgs { file: file.clone(), ..args_of_any() });
+        let said = error.expect_err("no area").to_string();
+        assert!(said.ends_with("all triangles are lines or points"), "{said}");
+        fs::remove_file(&file).expect("an own file");
     }
 
     #[test]
@@ -453,7 +457,7 @@ mod tests {
         }
         let report = checked(&args_of_any(), split).expect("a mesh").report;
         let n = 3 * report.triangles / 2;
-        let said = format!(" {n} edges with vertices of their own at equal places are joined.");
+        let said = format!("The mesh has different vertices on the two sides of {n} edges");
         assert!(report.closed && verdict(&report).contains(&said), "{}", verdict(&report));
     }
 

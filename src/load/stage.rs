@@ -88,7 +88,7 @@ async fn furnish(
     plan: &Plan,
 ) -> Result<(u32, u32, Path), ClientError> {
     let added = client.add_tissue(scene_id, "organ", &plan.organ.mesh).await?;
-    say_doubt(&plan.organ.label, added.report.as_slice());
+    print_warnings(&plan.organ.label, added.report.as_slice());
     let tissue_id = added.tissue_id;
     let tool_id = add_instrument(client, scene_id, &plan.instrument).await?;
     // The survey follows both uploads: it asks the server about the surface that the ticks will meet.
@@ -115,13 +115,13 @@ async fn add_instrument(
         }
     };
     let added = client.add_tool_told(scene_id, "instrument", links, probes, told).await?;
-    say_doubt(&instrument.label, &added.reports);
+    print_warnings(&instrument.label, &added.reports);
     Ok(added.tool_id)
 }
 
-/// Prints the meshes of a file that may be in another unit.
-fn say_doubt(label: &str, reports: &[MeshReport]) {
-    for report in reports.iter().filter(|report| !report.unit_doubt.is_empty()) {
-        eprintln!("palpate: {label} may be in another unit (--scale-to-m): {}", report.unit_doubt);
+/// Prints what is unusual in the meshes of a file.
+fn print_warnings(label: &str, reports: &[MeshReport]) {
+    for warning in reports.iter().flat_map(|report| &report.warnings) {
+        eprintln!("palpate: {label} {warning}");
     }
 }

@@ -293,6 +293,18 @@ typedef struct palpate_pose {
   struct palpate_quaternion orientation;
 } palpate_pose;
 
+// A sphere fixed to a link, such as a tip or a pad, whose distance from tissue each answer tells.
+typedef struct palpate_probe {
+  // `sizeof` of this struct.
+  uint32_t size;
+  // Name, unique in its tool.
+  const char *name;
+  // Centre in the link's frame, metres.
+  struct palpate_vec3 position_m;
+  // Radius, metres, 0 or more.
+  double radius_m;
+} palpate_probe;
+
 // A rigid part of a tool.
 typedef struct palpate_link {
   // `sizeof` of this struct.
@@ -307,6 +319,10 @@ typedef struct palpate_link {
   double fill_holes_m;
   // Joins open edges as in `palpate_tissue_options`.
   double weld_m;
+  // Probes fixed to the link.
+  const struct palpate_probe *probes;
+  // Number of probes, at most 16 for all links of a tool.
+  size_t n_probes;
 } palpate_link;
 
 // A cut: one transaction.
@@ -527,6 +543,18 @@ typedef struct palpate_link_distance {
   uint32_t flags;
 } palpate_link_distance;
 
+// Distance of a probe from the nearest tissue.
+typedef struct palpate_probe_distance {
+  // Nearest point of the tissue to the probe's centre. Its `signed_distance_m` is that of the probe's sphere, the
+  // radius being subtracted: negative if the probe touches. With `PALPATE_DISTANCE_BEYOND` only the distance is set,
+  // as a lower bound.
+  struct palpate_surface_point at;
+  // Number of the probe, from 0: link by link, in the order in which each was given.
+  uint32_t probe;
+  // `PALPATE_DISTANCE_BEYOND` or 0.
+  uint32_t flags;
+} palpate_probe_distance;
+
 // Connection state and counters of a session.
 typedef struct palpate_session_status {
   // Not 0: there is a connection; always true in the process.
@@ -548,8 +576,9 @@ extern "C" {
 // Message of this thread's last failed call: UTF-8, valid until this thread's next failure. Empty at first.
 const char *palpate_last_error(void);
 
-// Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit: UTF-8,
-// valid until this thread's next such call. Empty if there is none.
+// Warnings of this thread's last call that added a tissue or tool, each completing "the mesh ...", with "; " between
+// them: that it may be in another unit, is open, has several bodies and the like. UTF-8, valid until this thread's next
+// such call. Empty if there is none.
 const char *palpate_last_warning(void);
 
 // Reports on the mesh of a tissue as it was added; deformations and cuts do not change the report.
@@ -827,6 +856,14 @@ enum palpate_code palpate_link_distances(struct palpate_session *session,
                                          size_t capacity,
                                          size_t *n,
                                          uint64_t *sequence);
+
+// Returns the distance of each probe of the tool from the nearest tissue in the newest answer, at the proxy's pose.
+// Buffer, `n` and `sequence` as for `palpate_surface_contacts`.
+enum palpate_code palpate_probe_distances(struct palpate_session *session,
+                                          struct palpate_probe_distance *probes,
+                                          size_t capacity,
+                                          size_t *n,
+                                          uint64_t *sequence);
 
 // Returns the load of the newest answer's contacts on a tissue: a solver adds it to its external forces. `vertices`
 // has space for `capacity` ids and `forces_n` for three numbers each; `n` is set to the number of vertices.

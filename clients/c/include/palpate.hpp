@@ -118,11 +118,21 @@ inline palpate_mesh mesh(Span<const float> positions, Span<const std::uint32_t> 
     return palpate_mesh{positions.data(), positions.size() / 3, triangles.data(), triangles.size() / 3, scale_to_m};
 }
 
-// Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit; empty
-// if there is none.
+// Warnings of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit or is
+// open; empty if there is none.
 inline std::string last_warning() { return palpate_last_warning(); }
 
-// A rigid part of a tool. `rest_pose` is not copied.
+// A sphere fixed to a link, for `palpate_link::probes`.
+inline palpate_probe probe(const char* name, const palpate_vec3& position_m, double radius_m) {
+    palpate_probe probe{};
+    probe.size = sizeof probe;
+    probe.name = name;
+    probe.position_m = position_m;
+    probe.radius_m = radius_m;
+    return probe;
+}
+
+// A rigid part of a tool. `rest_pose` and what the caller adds as `probes` are not copied.
 inline palpate_link link(const char* name, const palpate_mesh& mesh, const palpate_pose* rest_pose = nullptr) {
     palpate_link link{};
     link.size = sizeof link;
@@ -247,6 +257,12 @@ public:
     Result<std::vector<palpate_link_distance>> link_distances(std::uint64_t* sequence = nullptr) const {
         return all<palpate_link_distance>([&](palpate_link_distance* to, std::size_t room, std::size_t* n) {
             return palpate_link_distances(session_.get(), to, room, n, sequence);
+        });
+    }
+    // Distance of each probe from the nearest tissue.
+    Result<std::vector<palpate_probe_distance>> probe_distances(std::uint64_t* sequence = nullptr) const {
+        return all<palpate_probe_distance>([&](palpate_probe_distance* to, std::size_t room, std::size_t* n) {
+            return palpate_probe_distances(session_.get(), to, room, n, sequence);
         });
     }
     Result<TissueLoad> tissue_load(std::uint32_t tissue_id) const {

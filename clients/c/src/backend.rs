@@ -11,7 +11,7 @@ use palpate::{
     client::{ExportedTissue, LinkUpload, TissueUpload},
     geometry::Pose,
     scene::{
-        Limits,
+        Limits, Probe,
         tissue::{
             binding::ControlMove, deform::Deformation, edit::TopologyEdit, incision::Incision,
         },
@@ -38,7 +38,12 @@ pub(crate) trait Server: Send + Sync {
 pub(crate) trait Theatre: Send + Sync {
     fn delete(&self) -> Result<(), Failure>;
     fn add_tissue(&self, tissue: &TissueUpload) -> Result<Added, Failure>;
-    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<Added, Failure>;
+    fn add_tool(
+        &self,
+        name: &str,
+        links: Vec<LinkUpload>,
+        probes: Vec<Probe>,
+    ) -> Result<Added, Failure>;
     /// Returns the progress of the field that is being built for a tool, 0 to 1.
     fn field_progress(&self, tool: &str) -> Result<Option<f64>, Failure>;
     fn remove_tissue(&self, tissue: u32) -> Result<(), Failure>;
@@ -63,7 +68,7 @@ pub(crate) trait Theatre: Send + Sync {
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure>;
 }
 
-/// Id of a tissue or tool, and the doubts about the units of its meshes.
+/// Id of a tissue or tool, and the warnings about its meshes.
 pub(crate) struct Added {
     pub(crate) id: u32,
     pub(crate) warnings: Vec<String>,

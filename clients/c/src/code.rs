@@ -121,8 +121,9 @@ pub extern "C" fn palpate_last_error() -> *const c_char {
     LAST.with_borrow(|last| last.0.as_ptr().cast())
 }
 
-/// Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit: UTF-8,
-/// valid until this thread's next such call. Empty if there is none.
+/// Warnings of this thread's last call that added a tissue or tool, each completing "the mesh ...", with "; " between
+/// them: that it may be in another unit, is open, has several bodies and the like. UTF-8, valid until this thread's next
+/// such call. Empty if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn palpate_last_warning() -> *const c_char {
     WARNING.with_borrow(|last| last.0.as_ptr().cast())

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use glam::{DQuat, DVec3};
-use palpate::geometry::Pose;
+use palpate::{geometry::Pose, scene::NearestSurface};
 
 use crate::{code::Failure, growing::growing};
 
@@ -158,6 +158,24 @@ pub struct palpate_link {
     pub fill_holes_m: f64,
     /// Joins open edges as in `palpate_tissue_options`.
     pub weld_m: f64,
+    /// Probes fixed to the link.
+    pub probes: *const palpate_probe,
+    /// Number of probes, at most 16 for all links of a tool.
+    pub n_probes: usize,
+}
+
+/// A sphere fixed to a link, such as a tip or a pad, whose distance from tissue each answer tells.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct palpate_probe {
+    /// `sizeof` of this struct.
+    pub size: u32,
+    /// Name, unique in its tool.
+    pub name: *const c_char,
+    /// Centre in the link's frame, metres.
+    pub position_m: palpate_vec3,
+    /// Radius, metres, 0 or more.
+    pub radius_m: f64,
 }
 
 /// A cut: one transaction.
@@ -266,7 +284,8 @@ growing!(
     palpate_address ends with timeout_s,
     palpate_binding ends with n_hexahedra,
     palpate_cut ends with parents,
-    palpate_link ends with weld_m,
+    palpate_link ends with n_probes,
+    palpate_probe ends with radius_m,
     palpate_session_options ends with max_feature_pairs,
     palpate_tissue_options ends with binding,
 );
@@ -435,6 +454,20 @@ pub const PALPATE_DISTANCE_BEYOND: u32 = 1;
 /// closest points that were found. `lower_bound_m` holds all the same.
 pub const PALPATE_DISTANCE_CUT_SHORT: u32 = 2;
 
+/// Distance of a probe from the nearest tissue.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct palpate_probe_distance {
+    /// Nearest point of the tissue to the probe's centre. Its `signed_distance_m` is that of the probe's sphere, the
+    /// radius being subtracted: negative if the probe touches. With `PALPATE_DISTANCE_BEYOND` only the distance is set,
+    /// as a lower bound.
+    pub at: palpate_surface_point,
+    /// Number of the probe, from 0: link by link, in the order in which each was given.
+    pub probe: u32,
+    /// `PALPATE_DISTANCE_BEYOND` or 0.
+    pub flags: u32,
+}
+
 /// The point of a tissue that is nearest to a queried point. Weights as in `palpate_point_pair`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -478,6 +511,20 @@ impl palpate_vec3 {
 
     pub(crate) fn glam(self) -> DVec3 {
         DVec3::new(self.x, self.y, self.z)
+    }
+}
+
+impl palpate_surface_point {
+    pub(crate) fn of(near: &NearestSurface) -> palpate_surface_point {
+        palpate_surface_point {
+            tissue_id: near.tissue.map_or(0, |tissue| tissue.0),
+            triangle: near.on_surface.triangle.0,
+            barycentric: palpate_vec3::of(near.on_surface.barycentric),
+            position_m: palpate_vec3::of(near.on_surface.position),
+            normal: palpate_vec3::of(near.normal),
+            signed_distance_m: near.signed_distance_m,
+            sign_certainty: near.sign_certainty,
+        }
     }
 }
 

@@ -7,10 +7,10 @@ use palpate::{
     client::{
         LinkUpload, TissueBinding, TissueUpload, local_model::on_the_wire, mesh_source::MeshSource,
     },
-    geometry::TriangleId,
+    geometry::{TriangleId, tolerance::COORDINATE_MAX_M},
     proto::{SurfaceOrientation, TissueKind, TissueOptions},
     scene::{
-        Limits,
+        Limits, Probe,
         limits::QUERY_POINTS_MAX,
         tissue::{
             deform::Deformation,
@@ -29,8 +29,8 @@ use crate::{
     mesh::{length, opened, points, raw, threes},
     plain::{
         PALPATE_AS_WOUND, PALPATE_FORBIDDEN_REGION, palpate_cut, palpate_cut_made, palpate_link,
-        palpate_mesh, palpate_session_options, palpate_surface_point, palpate_tissue_options,
-        palpate_vec3,
+        palpate_mesh, palpate_probe, palpate_session_options, palpate_surface_point,
+        palpate_tissue_options, palpate_vec3,
     },
     server::close,
     session::{fill, palpate_session},
@@ -138,9 +138,12 @@ pub unsafe extern "C" fn palpate_add_tool(
             let limits = scene.theatre.limits();
             at_most(n_links, limits.links_per_tool, "n_links")?;
             let links = growing::read_array(links, n_links, "links")?;
+            let probes = links.iter().enumerate().map(|(at, sent)| probes_of(at, sent, &limits));
+            let probes = probes.collect::<Result<Vec<_>, Failure>>()?.concat();
+            at_most(probes.len(), limits.probes_per_tool, "n_probes of all links")?;
             let links = links.iter().map(|sent| link(sent, &limits));
             let links = links.collect::<Result<Vec<_>, Failure>>()?;
-            *tool_id = id_of(scene.theatre.add_tool(name, links)?);
+            *tool_id = id_of(scene.theatre.add_tool(name, links, probes)?);
         }
         Ok(())
     })
@@ -161,7 +164,7 @@ pub unsafe extern "C" fn palpate_add_tool_file(
             let (scene, tool_id) = (read(scene, "scene")?, out(tool_id, "tool_id")?);
             let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m)?);
             let link = LinkUpload::new(name, mesh);
-            *tool_id = id_of(scene.theatre.add_tool(name, vec![link])?);
+            *tool_id = id_of(scene.theatre.add_tool(name, vec![link], Vec::new())?);
         }
         Ok(())
     })
@@ -548,4 +551,32 @@ unsafe fn link(sent: &palpate_link, limits: &Limits) -> Result<LinkUpload, Failu
         let fill_holes_m = length(sent.fill_holes_m, "link.fill_holes_m")?;
         Ok(LinkUpload { name, mesh, rest_pose, fill_holes_m, weld_m })
     }
+}
+
+/// Returns the probes of a link.
+///
+/// # Safety
+/// `sent.probes` is NULL or an array of `n_probes`, with names that are NULL or end with a zero.
+unsafe fn probes_of(
+    link: usize,
+    sent: &palpate_link,
+    limits: &Limits,
+) -> Result<Vec<Probe>, Failure> {
+    at_most(sent.n_probes, limits.probes_per_tool, "link.n_probes")?;
+    // SAFETY: guaranteed by the caller.
+    let probes = unsafe { growing::read_array(sent.probes, sent.n_probes, "link.probes") }?;
+    let probe = |sent: &palpate_probe| {
+        let position = sent.position_m.glam();
+        let wrong = || {
+            let message = format!("probe.position_m is {position}, expected -10,000 to 10,000");
+            Failure::argument(message)
+        };
+        let is_near = position.abs().cmple(DVec3::splat(COORDINATE_MAX_M)).all();
+        is_near.then_some(()).ok_or_else(wrong)?;
+        // SAFETY: guaranteed by the caller.
+        let name = unsafe { text(sent.name, "probe.name") }?.to_owned();
+        let radius = length(sent.radius_m, "probe.radius_m")?;
+        Ok(Probe { name, link, position, radius })
+    };
+    probes.iter().map(probe).collect()
 }

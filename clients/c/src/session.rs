@@ -19,9 +19,9 @@ use crate::{
     growing,
     plain::{
         PALPATE_BEYOND_RADIUS, PALPATE_FADING, PALPATE_LIMITED, palpate_contact,
-        palpate_feature_pair, palpate_link_distance, palpate_pose, palpate_rendering,
-        palpate_session_options, palpate_session_status, palpate_surface_contact, palpate_vec3,
-        palpate_wrench,
+        palpate_feature_pair, palpate_link_distance, palpate_pose, palpate_probe_distance,
+        palpate_rendering, palpate_session_options, palpate_session_status,
+        palpate_surface_contact, palpate_vec3, palpate_wrench,
     },
     server::close,
 };
@@ -259,6 +259,23 @@ pub unsafe extern "C" fn palpate_link_distances(
         let buffer = (links, capacity, "links");
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe { copy_newest(session, buffer, n, sequence, |newest| &newest.links) }
+    })
+}
+
+/// Returns the distance of each probe of the tool from the nearest tissue in the newest answer, at the proxy's pose.
+/// Buffer, `n` and `sequence` as for `palpate_surface_contacts`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_probe_distances(
+    session: *mut palpate_session,
+    probes: *mut palpate_probe_distance,
+    capacity: usize,
+    n: *mut usize,
+    sequence: *mut u64,
+) -> palpate_code {
+    call(|| {
+        let buffer = (probes, capacity, "probes");
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe { copy_newest(session, buffer, n, sequence, |newest| &newest.probes) }
     })
 }
 

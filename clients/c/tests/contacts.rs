@@ -22,7 +22,7 @@ use palpate::{
 use palpate_c::{code::*, plain::*, scene::*, server::*, session::*, version::VERSION};
 use palpate_code::*;
 
-use held::{Held, ball_at, ok, said, slab, text};
+use held::{Held, PROBES, ball_at, ok, said, slab, text};
 use served::{Served, connect};
 
 const TISSUE: u32 = 1;
@@ -33,8 +33,12 @@ const HEIGHTS_M: [f64; 8] = [0.01, 0.003, 0.0008, 0.0003, 0.0, -0.003, 0.0006, 0
 /// Rounding of a contract's `f32` at these coordinates, and of a plane's stand-off.
 const ROUNDING_M: f64 = 1e-8;
 
-/// Contacts and links of a session's newest answer.
-type Found = (Vec<palpate_surface_contact>, Vec<palpate_link_distance>, u64);
+/// Contacts, links and probes of a session's newest answer.
+struct Found {
+    contacts: Vec<palpate_surface_contact>,
+    links: Vec<palpate_link_distance>,
+    probes: Vec<palpate_probe_distance>,
+}
 
 /// Returns all values that a call of the newest answer gives, and the answer's sequence.
 fn all<T: Copy + Default>(
@@ -65,8 +69,12 @@ impl Held {
         let (links, same) = all(|to, room, n, sequence| unsafe {
             palpate_link_distances(self.session, to, room, n, sequence)
         });
-        assert_eq!(sequence, same, "nothing steps meanwhile");
-        (contacts, links, sequence)
+        // SAFETY: as above.
+        let (probes, also) = all(|to, room, n, sequence| unsafe {
+            palpate_probe_distances(self.session, to, room, n, sequence)
+        });
+        assert_eq!((sequence, sequence), (same, also), "nothing steps meanwhile");
+        Found { contacts, links, probes }
     }
 
     /// Steps to a pose; returns the proxy's position and what was found there.
@@ -97,7 +105,7 @@ fn weighed(corners: [DVec3; 3], weights: palpate_vec3) -> DVec3 {
 
 /// Checks an answer at a proxy's position, which never turns, against all pairs of triangles. `tolerance_m`: of the
 /// ball's field.
-fn check((contacts, links, _): &Found, proxy: DVec3, tolerance_m: f64) {
+fn check(Found { contacts, links, probes }: &Found, proxy: DVec3, tolerance_m: f64) {
     let (slab, ball) = (slab(), sphere(0.01, 6));
     let n_triangles = |mesh: &MeshData| 0..mesh.triangles.len() as u32;
     let distance = |t: u32| {
@@ -130,6 +138,20 @@ fn check((contacts, links, _): &Found, proxy: DVec3, tolerance_m: f64) {
         assert!(along.distance(on_tool) < ROUNDING_M, "{along} is not {on_tool}");
         assert!((dvec(pair.normal).length() - 1.0).abs() < 1e-6, "{pair:?}");
     }
+    assert_eq!(probes.len(), PROBES.len());
+    for (n, (probe, (centre, radius_m))) in probes.iter().zip(PROBES).enumerate() {
+        // The slab's top is the plane z = 0, and its sides are far.
+        let height_m = (proxy + centre).z;
+        assert_eq!((probe.probe, probe.flags, probe.at.tissue_id), (n as u32, 0, TISSUE));
+        let off_m = probe.at.signed_distance_m - (height_m - radius_m);
+        assert!(off_m.abs() < ROUNDING_M, "{probe:?} at {height_m} m");
+        let nearest = (proxy + centre).with_z(0.0);
+        assert!(dvec(probe.at.position_m).distance(nearest) < ROUNDING_M, "{probe:?}");
+        let of_slab =
+            weighed(triangle(&slab, probe.at.triangle, DVec3::ZERO), probe.at.barycentric);
+        assert!(of_slab.distance(nearest) < ROUNDING_M, "{probe:?}");
+        assert!(dvec(probe.at.normal).distance(DVec3::Z) < 1e-6, "{probe:?}");
+    }
     // Each triangle within the margin is a contact, once; one that is not is within the field's tolerance of it.
     for t in n_triangles(&slab) {
         let distance_m = distances[t as usize];
@@ -159,7 +181,7 @@ fn play(held: &Held) -> Vec<Found> {
     let step = |height_m: &f64| {
         let (proxy, found) = held.step(&ball_at(*height_m));
         check(&found, proxy, 1e-4);
-        n_contacts += found.0.len();
+        n_contacts += found.contacts.len();
         found
     };
     let found = HEIGHTS_M.iter().map(step).collect();
@@ -171,9 +193,9 @@ fn play(held: &Held) -> Vec<Found> {
 fn contacts_of_the_process_are_those_of_brute_force() {
     let held = Held::open(local(), true);
     let found = play(&held);
-    let is_new = |found: &Found| found.0[0].flags & PALPATE_CONTACT_BEGAN != 0;
+    let is_new = |found: &Found| found.contacts[0].flags & PALPATE_CONTACT_BEGAN != 0;
     assert_eq!((is_new(&found[2]), is_new(&found[3])), (true, false), "it begins once, and lasts");
-    assert_eq!(found[2].0[0].contact_id, found[3].0[0].contact_id);
+    assert_eq!(found[2].contacts[0].contact_id, found[3].contacts[0].contact_id);
 }
 
 #[test]
@@ -208,7 +230,14 @@ fn contacts_of_a_server_are_those_of_its_answers() {
         }
         answers
     });
-    for ((contacts, links, _), answer) in found.iter().zip(&answers) {
+    for (Found { contacts, links, probes }, answer) in found.iter().zip(&answers) {
+        assert_eq!(probes.len(), answer.probes.len());
+        for (told, sent) in probes.iter().zip(&answer.probes) {
+            assert_eq!(told.at.signed_distance_m.to_bits(), sent.signed_distance_m.to_bits());
+            assert_eq!((told.probe, told.at.tissue_id), (sent.probe, sent.tissue_id));
+            let at = sent.on_tissue.expect("near").position_m.expect("a place");
+            assert_eq!(told.at.position_m, palpate_vec3 { x: at.x, y: at.y, z: at.z });
+        }
         let [link] = &answer.links[..] else { panic!("one link") };
         let [palpate_link_distance { at: told, .. }] = links[..] else { panic!("one link") };
         assert_eq!(told.signed_distance_m.to_bits(), link.signed_distance_m.to_bits());
@@ -401,8 +430,10 @@ fn without_tissue_nothing_is_near() {
     let held = Held::open(local(), true);
     // SAFETY: the scene is live.
     ok(unsafe { palpate_remove_tissue(held.scene, TISSUE) });
-    let (_, (contacts, links, _)) = held.step(&ball_at(0.001));
-    assert_eq!((contacts.len(), links.len()), (0, 1));
+    let (_, Found { contacts, links, probes }) = held.step(&ball_at(0.001));
+    assert_eq!((contacts.len(), links.len(), probes.len()), (0, 1, PROBES.len()));
+    let is_beyond = |probe: &palpate_probe_distance| probe.flags == PALPATE_DISTANCE_BEYOND;
+    assert!(probes.iter().all(is_beyond), "{probes:?}");
     assert_eq!((links[0].flags, links[0].at.tissue_id), (PALPATE_DISTANCE_BEYOND, 0));
     assert!((links[0].at.signed_distance_m - 0.05).abs() < 1e-12, "{:?}", links[0]);
     let (point, mut near) = (palpate_vec3::default(), palpate_surface_point::default());

@@ -268,6 +268,26 @@ void scenes(palpate_server* server, const std::string& folder) {
     bent = link;
     bent.weld_m = -1;
     REFUSED(palpate_add_tool(scene, "probe", &bent, 1, &tool), "link.weld_m is -1");
+    palpate_probe probes[17];
+    for (palpate_probe& probe : probes) probe = palpate::probe("tip", {0, 0, 0}, 0);
+    bent = link;
+    bent.probes = probes;
+    const auto probed = [&](std::size_t n) {
+        bent.n_probes = n;
+        return palpate_add_tool(scene, "probe", &bent, 1, &tool);
+    };
+    REFUSED(probed(17), "n_probes is 17, expected at most 16");
+    REFUSED(probed(2), "two probes are named \"tip\"");
+    probes[0].radius_m = NAN_;
+    REFUSED(probed(1), "probe.radius_m is NaN");
+    probes[0] = palpate::probe("tip", {0, 1e9, 0}, 0);
+    REFUSED(probed(1), "probe.position_m is");
+    probes[0] = palpate::probe(nullptr, {0, 0, 0}, 0);
+    REFUSED(probed(1), "probe.name is NULL");
+    probes[0].size = 3;
+    REFUSED(probed(1), "link.probes[0].size is 3");
+    bent.probes = nullptr;
+    REFUSED(probed(1), "link.probes is NULL");
     double share = 0;
     REFUSED(palpate_field_progress(scene, nullptr, &share), "name is NULL");
     REFUSED(palpate_field_progress(scene, "probe", nullptr), "share is NULL");
@@ -737,6 +757,12 @@ void sessions(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_feature_pairs(session, &feature, SIZE_MAX, &n, &sequence), "pairs has");
     DOES(palpate_feature_pairs(session, &feature, 1, &n, nullptr));
     MUST(n == 0);  // They were not asked for.
+    palpate_probe_distance probe;
+    REFUSED(palpate_probe_distances(session, nullptr, 0, nullptr, &sequence), "n is NULL");
+    REFUSED(palpate_probe_distances(session, nullptr, 4, &n, &sequence), "probes is NULL");
+    REFUSED(palpate_probe_distances(session, &probe, SIZE_MAX, &n, &sequence), "probes has");
+    DOES(palpate_probe_distances(session, &probe, 1, &n, nullptr));
+    MUST(n == 0);  // The tool has none.
     DOES(palpate_link_distances(session, &link, 1, &n, &sequence));
     MUST(n == 1 && sequence == rendering.sequence && link.at.signed_distance_m == rendering.distance_m);
     std::uint32_t vertices[1];

@@ -92,6 +92,16 @@ def test_a_hole_of_a_tool_is_filled_where_that_is_asked_for(scene: palpate.Scene
     assert filled.closed and filled.filled_holes == 1
 
 
+def test_what_is_unusual_about_a_mesh_is_a_warning(scene: palpate.Scene) -> None:
+    positions, triangles = octahedron(0.05)
+    with pytest.warns(palpate.MeshWarning, match="the mesh of 'torn' is open, with one triangle at 3 edges") as warned:
+        torn = scene.add_tissue("torn", (positions, triangles[:-1]))
+    assert warned[0].filename == __file__ and len(warned) == len(torn.report.warnings) == 1
+    large = palpate.Link("large", (positions, triangles), scale_to_m=100)
+    with pytest.warns(palpate.MeshWarning, match="'large' may be in another unit: the longest side is 10 m"):
+        scene.add_tool("probe", [palpate.Link("tip", octahedron(0.005)), large])
+
+
 def test_a_large_mesh_goes_in_chunks_and_comes_back(scene: palpate.Scene) -> None:
     positions, triangles = block((0.2, 0.2, 0.1), (90, 90, 60))
     assert len(positions) > 35_000

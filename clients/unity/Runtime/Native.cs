@@ -94,8 +94,9 @@ namespace Palpate
         internal static extern byte* palpate_last_error();
 
         /// <summary>
-        ///  Warning of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit: UTF-8,
-        ///  valid until this thread's next such call. Empty if there is none.
+        ///  Warnings of this thread's last call that added a tissue or tool, each completing "the mesh ...", with "; " between
+        ///  them: that it may be in another unit, is open, has several bodies and the like. UTF-8, valid until this thread's next
+        ///  such call. Empty if there is none.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_last_warning", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern byte* palpate_last_warning();
@@ -376,6 +377,13 @@ namespace Palpate
         internal static extern palpate_code palpate_link_distances(palpate_session* session, palpate_link_distance* links, System.UIntPtr capacity, System.UIntPtr* n, ulong* sequence);
 
         /// <summary>
+        ///  Returns the distance of each probe of the tool from the nearest tissue in the newest answer, at the proxy's pose.
+        ///  Buffer, `n` and `sequence` as for `palpate_surface_contacts`.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_probe_distances", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_probe_distances(palpate_session* session, palpate_probe_distance* probes, System.UIntPtr capacity, System.UIntPtr* n, ulong* sequence);
+
+        /// <summary>
         ///  Returns the load of the newest answer's contacts on a tissue: a solver adds it to its external forces. `vertices`
         ///  has space for `capacity` ids and `forces_n` for three numbers each; `n` is set to the number of vertices.
         ///  `geometry_revision`, the revision of the vertices, may be NULL.
@@ -637,6 +645,38 @@ namespace Palpate
         ///  Joins open edges as in `palpate_tissue_options`.
         /// </summary>
         public double weld_m;
+        /// <summary>
+        ///  Probes fixed to the link.
+        /// </summary>
+        public palpate_probe* probes;
+        /// <summary>
+        ///  Number of probes, at most 16 for all links of a tool.
+        /// </summary>
+        public System.UIntPtr n_probes;
+    }
+
+    /// <summary>
+    ///  A sphere fixed to a link, such as a tip or a pad, whose distance from tissue each answer tells.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_probe
+    {
+        /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
+        /// <summary>
+        ///  Name, unique in its tool.
+        /// </summary>
+        public byte* name;
+        /// <summary>
+        ///  Centre in the link's frame, metres.
+        /// </summary>
+        public palpate_vec3 position_m;
+        /// <summary>
+        ///  Radius, metres, 0 or more.
+        /// </summary>
+        public double radius_m;
     }
 
     /// <summary>
@@ -1035,6 +1075,28 @@ namespace Palpate
         public uint n_contacts;
         /// <summary>
         ///  Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
+        /// </summary>
+        public uint flags;
+    }
+
+    /// <summary>
+    ///  Distance of a probe from the nearest tissue.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_probe_distance
+    {
+        /// <summary>
+        ///  Nearest point of the tissue to the probe's centre. Its `signed_distance_m` is that of the probe's sphere, the
+        ///  radius being subtracted: negative if the probe touches. With `PALPATE_DISTANCE_BEYOND` only the distance is set,
+        ///  as a lower bound.
+        /// </summary>
+        public palpate_surface_point at;
+        /// <summary>
+        ///  Number of the probe, from 0: link by link, in the order in which each was given.
+        /// </summary>
+        public uint probe;
+        /// <summary>
+        ///  `PALPATE_DISTANCE_BEYOND` or 0.
         /// </summary>
         public uint flags;
     }

@@ -69,6 +69,13 @@ namespace Palpate
                 for (int i = 0; i < links.Length; i++)
                 {
                     rest[i] = links[i].RestPose.To(axes);
+                    palpate_probe[] probes = Array.ConvertAll(links[i].Probes, probe => new palpate_probe
+                    {
+                        size = (uint)sizeof(palpate_probe),
+                        name = (byte*)Hold(held, Text.Bytes(probe.Name)),
+                        position_m = axes.Point(probe.Position.X, probe.Position.Y, probe.Position.Z),
+                        radius_m = probe.RadiusM,
+                    });
                     sent[i] = new palpate_link
                     {
                         size = (uint)sizeof(palpate_link),
@@ -79,6 +86,8 @@ namespace Palpate
                         rest_pose = poses + i,
                         fill_holes_m = links[i].FillHolesM,
                         weld_m = links[i].WeldM,
+                        probes = (palpate_probe*)Hold(held, probes),
+                        n_probes = (UIntPtr)probes.Length,
                     };
                 }
                 uint id;
@@ -283,13 +292,7 @@ namespace Palpate
                 PalpateException.Check(Native.palpate_nearest(
                     scene, tissue, first, (palpate_surface_point*)into, (UIntPtr)points.Length));
             }
-            for (int i = 0; i < found.Length; i++)
-            {
-                found[i].Barycentric = axes.Weights(found[i].Barycentric);
-                found[i].Position = axes.Point(found[i].Position);
-                found[i].Normal = axes.Point(found[i].Normal);
-            }
-            return found;
+            return Array.ConvertAll(found, point => point.In(axes));
         }
 
         /// <summary>Opens a session: a tool in a hand.</summary>

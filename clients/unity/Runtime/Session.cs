@@ -166,6 +166,27 @@ namespace Palpate
         }
 
         /// <summary>
+        /// Copies the distance of each probe from the nearest tissue in the newest answer, as many as fit. Returns their
+        /// total number, and the answer's sequence. Allocates nothing.
+        /// </summary>
+        public int ProbeDistances(ProbeDistance[] into, out ulong sequence)
+        {
+            UIntPtr n;
+            ulong answered = 0;
+            fixed (ProbeDistance* first = into)
+            {
+                CheckFilled(Native.palpate_probe_distances(
+                    session, (palpate_probe_distance*)first, (UIntPtr)into.Length, &n, &answered));
+            }
+            for (int i = 0; i < Math.Min((int)n, into.Length); i++)
+            {
+                into[i].At = into[i].At.In(axes);
+            }
+            sequence = answered;
+            return (int)n;
+        }
+
+        /// <summary>
         /// Copies the load on a tissue from the newest answer's contacts, for a solver's external forces: ids of
         /// vertices, three numbers for each of them in newtons, as many as fit, and the revision of these vertices.
         /// Returns their total number. Allocates nothing.

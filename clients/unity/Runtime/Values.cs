@@ -287,6 +287,44 @@ namespace Palpate
         public double SignedDistanceM;
         /// <summary>Certainty of the sign, from 0 (a guess) to 1 (certain).</summary>
         public double SignCertainty;
+
+        internal SurfacePoint In(Axes axes)
+        {
+            SurfacePoint point = this;
+            point.Barycentric = axes.Weights(Barycentric);
+            point.Position = axes.Point(Position);
+            point.Normal = axes.Point(Normal);
+            return point;
+        }
+    }
+
+    /// <summary>Distance of a probe from the nearest tissue. Has the layout of palpate_probe_distance.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct ProbeDistance
+    {
+        /// <summary>
+        /// Nearest point of the tissue to the probe's centre. Its SignedDistanceM is that of the probe's sphere, the
+        /// radius being subtracted: negative if the probe touches. If IsBeyond, only the distance is set, as a lower
+        /// bound.
+        /// </summary>
+        public SurfacePoint At;
+        /// <summary>Number of the probe, from 0: link by link, in the order in which each was given.</summary>
+        public uint Probe;
+        public uint Flags;
+
+        /// <summary>No tissue was found: the distance is a lower bound.</summary>
+        public bool IsBeyond { get { return (Flags & Native.PALPATE_DISTANCE_BEYOND) != 0; } }
+    }
+
+    /// <summary>A sphere fixed to a link, such as a tip or a pad.</summary>
+    public struct Probe
+    {
+        /// <summary>Unique in its tool.</summary>
+        public string Name;
+        /// <summary>Centre in the link's frame.</summary>
+        public Vec3 Position;
+        /// <summary>Metres, 0 or more.</summary>
+        public double RadiusM;
     }
 
     /// <summary>Status of a session so far.</summary>
@@ -319,6 +357,8 @@ namespace Palpate
         public double FillHolesM;
         /// <summary>Open edges whose ends are at most this far apart are joined, metres.</summary>
         public double WeldM;
+        /// <summary>Probes fixed to the link, at most 16 for all links of a tool.</summary>
+        public Probe[] Probes = new Probe[0];
     }
 
     /// <summary>Options of a tissue.</summary>

@@ -122,6 +122,7 @@ public static class Hand
             Link handle = new Link { Name = "handle", Positions = corners, Triangles = sides, ScaleToM = 0.004 };
             Link jaw = new Link { Name = "jaw", Positions = corners, Triangles = sides, ScaleToM = 0.005 };
             jaw.RestPose = new Pose(new Vec3(0.002, 0, -0.01 * z), z * Math.Sin(0.2), 0, 0, Math.Cos(0.2));
+            jaw.Probes = new[] { new Probe { Name = "tip", Position = new Vec3(0, 0, -0.003 * z), RadiusM = 0.001 } };
             uint tool = scene.AddTool("grasper", handle, jaw);
             uint other = scene.AddTool("other", handle);
             scene.RemoveTool(other);
@@ -190,6 +191,13 @@ public static class Hand
                 Replay.Expect(session.LinkDistances(distances, out same) == 2 && same == sequence && sequence == newest.Sequence, "both links");
                 Replay.Expect(n_touched > 0 && distances[1].Contacts == n_touched && distances[0].Contacts == 0, n_touched + " touched");
                 Replay.Expect(!distances[1].IsBeyond && !distances[1].IsCutShort && distances[1].At.Tissue == slab, "the slab is near");
+                ProbeDistance[] probed = new ProbeDistance[1];
+                Replay.Expect(session.ProbeDistances(probed, out same) == 1 && same == sequence && probed[0].Probe == 0, "one probe");
+                Replay.Expect(!probed[0].IsBeyond && probed[0].At.Tissue == slab && probed[0].At.Normal.Z * z > 0.999, "over the slab");
+                SurfacePoint beneath = probed[0].At;
+                Vec3 centre = new Vec3(
+                    beneath.Position.X, beneath.Position.Y, beneath.Position.Z + (beneath.SignedDistanceM + 0.001) * z);
+                Replay.Near(scene.Distances(new[] { centre }, slab)[0], beneath.SignedDistanceM + 0.001);
                 Surface stored = scene.ExportTissue(slab);
                 float[] top = Mirrored(Slab, z);
                 uint[] faces = Turned(SlabSides, z);

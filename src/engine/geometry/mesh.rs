@@ -9,6 +9,7 @@ pub mod holes;
 pub mod hub_search;
 pub mod hubs;
 pub mod load;
+mod mesh_warnings;
 pub mod orientation;
 pub mod outer_sheet;
 pub mod pseudonormal;

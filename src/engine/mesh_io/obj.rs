@@ -16,7 +16,8 @@ use crate::geometry::MeshData;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let mut room = ReadRoom::of(bytes);
-    let Arrays { mut positions, mut faces, mut corners } = Arrays::for_file(bytes, &mut room)?;
+    let Arrays { mut positions, mut faces, mut corners, n_vertices } =
+        Arrays::for_file(bytes, &mut room)?;
     let mut text = TextCursor::new(bytes);
     while let Some(line) = text.line() {
         let mut words = line.words();
@@ -26,9 +27,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             Some(b"f") => {
                 // One list serves all faces, so that a file of a million faces allocates once.
                 corners.clear();
-                // Faces may come before the vertices that they name: the validator, which knows all vertices, checks
-                // the number.
-                read_face(line, &mut text, positions.len(), &mut corners)?;
+                // Faces may come before the vertices that they name.
+                read_face(line, &mut text, (positions.len(), n_vertices), &mut corners)?;
                 if !faces.push_polygon(&corners) {
                     let got = format!("{} corners", corners.len());
                     let expected = "a face of at least 3 corners";
@@ -49,6 +49,8 @@ struct Arrays {
     faces: Faces,
     /// Corners of one face.
     corners: Vec<u32>,
+    /// Vertices of the whole file.
+    n_vertices: u64,
 }
 
 impl Arrays {
@@ -77,6 +79,7 @@ impl Arrays {
             positions: room.vec(n_positions, "vertices", whole)?,
             faces: Faces::with_room(n_triangles, room, whole)?,
             corners: room.vec(n_corners_max, "corners", whole)?,
+            n_vertices: n_positions,
         })
     }
 }
@@ -85,7 +88,7 @@ impl Arrays {
 fn read_face(
     first: Line,
     text: &mut TextCursor,
-    n_positions: usize,
+    n_vertices: (usize, u64),
     corners: &mut Vec<u32>,
 ) -> Result<(), MeshReadError> {
     let mut line = first;
@@ -94,7 +97,7 @@ fn read_face(
         for word in line.words().skip(n_skipped).filter(|word| *word != b"\\") {
             // The backslash may directly follow a number.
             let word = word.strip_suffix(b"\\").unwrap_or(word);
-            corners.push(vertex_number(word, n_positions, &line)?);
+            corners.push(vertex_number(word, n_vertices, &line)?);
         }
         if !line.ends_in_backslash() {
             return Ok(());
@@ -104,14 +107,23 @@ fn read_face(
     }
 }
 
-/// Parses a corner: `v`, `v/vt`, `v//vn` or `v/vt/vn`; numbers count from 1, or back from the last vertex.
-fn vertex_number(word: &[u8], n_positions: usize, line: &Line) -> Result<u32, MeshReadError> {
-    let expected = "a vertex number from 1 to 4294967295, or from -1 back to the first vertex";
+/// Parses a corner: `v`, `v/vt`, `v//vn` or `v/vt/vn`; numbers count from 1, or back from the last vertex. There are
+/// `n_read` vertices so far and `n_vertices` in the file.
+fn vertex_number(
+    word: &[u8],
+    (n_read, n_vertices): (usize, u64),
+    line: &Line,
+) -> Result<u32, MeshReadError> {
     let number = word.split(|b| *b == b'/').next();
-    let number: i64 = parse(number, line.place(), expected)?;
+    let number: i64 = parse(number, line.place(), "a vertex number")?;
     // The format counts back from the vertices read so far.
-    let from_0 = if number < 0 { n_positions as i64 + number } else { number - 1 };
-    u32::try_from(from_0).map_err(|_| unexpected(line.place(), expected, Some(word)))
+    let from_0 = if number < 0 { n_read as i64 + number } else { number - 1 };
+    u32::try_from(from_0).ok().filter(|v| u64::from(*v) < n_vertices).ok_or_else(|| {
+        let back =
+            if n_read > 0 { format!(", or from -1 back to -{n_read}") } else { String::new() };
+        let expected = format!("a vertex number from 1 to {n_vertices}{back}");
+        unexpected(line.place(), &expected, Some(word))
+    })
 }
 
 #[cfg(test)]
@@ -148,12 +160,20 @@ mod tests {
         assert_eq!(error("v 0 0 0\n\nv 0 x 0"), "line 3: expected a coordinate, got \"x\"");
         for number in ["0", "-2", "4294967297", "99999999999999999999", "", "one"] {
             let said = error(&format!("v 0 0 0\nf 1 1 {number}/1"));
-            assert!(said.starts_with("line 2: expected a vertex number from 1"), "{said}");
+            assert!(said.starts_with("line 2: expected a vertex number"), "{said}");
         }
+        // In the numbers of the file, also of a face before its vertices.
+        let said = "expected a vertex number from 1 to 3, or from -1 back to -3";
+        let v = "v 0 0 0\nv 1 0 0\nv 0 1 0\n";
+        assert_eq!(error(&format!("{v}\nf 1 2 9/4")), format!("line 5: {said}, got \"9/4\""));
+        assert!(
+            error(&format!("f 1 2 4\n{v}"))
+                .starts_with("line 1: expected a vertex number from 1 to 3")
+        );
         assert!(
             error("v 0 0 0\nf 1 1").contains("a face of at least 3 corners, got \"2 corners\"")
         );
-        assert!(error("f 1 2 \\").contains("line 1: expected the face to go on"));
+        assert!(error(&format!("{v}f 1 2 \\")).contains("line 4: expected the face to go on"));
     }
 
     /// Equals tobj's triangles, in order, by position: tobj numbers vertices its own way.

@@ -330,7 +330,6 @@ fn a_vertex_that_is_not_there_is_refused_in_every_format() {
     let mut mesh = small_mesh();
     mesh.triangles[3][1] = 99;
     for (format, bytes) in [
-        (MeshFormat::Obj, write_obj(&mesh)),
         (MeshFormat::Off, write_off(&mesh)),
         (MeshFormat::Ply, write_ply_ascii(&mesh)),
         (MeshFormat::Ply, write_ply_binary(&mesh, true)),
@@ -343,8 +342,11 @@ fn a_vertex_that_is_not_there_is_refused_in_every_format() {
         let said = refused.expect("readable").expect_err("no such vertex").to_string();
         assert_eq!(said, "triangles[3][1] = 99, expected < 12", "{format:?}");
     }
-    // A tag of Gmsh names a node; a number beyond a mesh of glTF would be a vertex of the next.
+    // OBJ counts from 1. A tag of Gmsh names a node; a number beyond a mesh of glTF would be a vertex of the next.
+    let beyond_12 =
+        "line 16: expected a vertex number from 1 to 12, or from -1 back to -12, got \"100\"";
     for (format, bytes, said) in [
+        (MeshFormat::Obj, write_obj(&mesh), beyond_12),
         (MeshFormat::Msh, write_msh(&mesh), "expected the tag of a node, got \"100\""),
         (MeshFormat::Msh, write_msh_binary(&mesh), "expected the tag of a node, got \"100\""),
         (MeshFormat::Glb, write_glb(&mesh), "expected a vertex number below 12, got \"99\""),

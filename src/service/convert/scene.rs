@@ -133,7 +133,7 @@ pub fn report(report: &MeshReport) -> proto::MeshReport {
         filled_holes: report.filled_holes,
         added_triangles: report.added_triangles,
         welded_edges: report.welded_edges,
-        unit_doubt: report.unit_doubt().unwrap_or_default(),
+        warnings: report.warnings(),
     }
 }
 

@@ -100,11 +100,12 @@ pub async fn tissue(
     let added = catch_panic_blocking(add).await?;
     let (tissue, binding_error_m, cells) = added.map_err(|refused: Refused| refused)?;
     let triangles = tissue.report().triangles;
-    info!(scene = header.scene_id, tissue = tissue.id().0, triangles, "tissue added");
-    let report = Some(report(tissue.report()));
+    let report = report(tissue.report());
+    let warnings = joined(&report.warnings);
+    info!(scene = header.scene_id, tissue = tissue.id().0, triangles, warnings, "tissue added");
     Ok(AddTissueResponse {
         tissue_id: tissue.id().0,
-        report,
+        report: Some(report),
         binding_error_m,
         vertices_outside: cells.n_outside,
         outside_max_m: cells.outside_max_m,
@@ -228,9 +229,17 @@ pub async fn tool(
     };
     let added = catch_panic_blocking(add).await?;
     let (tool, fields) = added.map_err(|refused: Refused| refused)?;
-    let reports = tool.links.iter().map(|link| report(&link.report)).collect();
-    info!(scene = header.scene_id, tool = tool.id.0, links = tool.links.len(), "tool added");
+    let reports: Vec<_> = tool.links.iter().map(|link| report(&link.report)).collect();
+    let warnings = joined(reports.iter().flat_map(|report| &report.warnings));
+    let links = tool.links.len();
+    info!(scene = header.scene_id, tool = tool.id.0, links, warnings, "tool added");
     Ok(AddToolResponse { tool_id: tool.id.0, reports, fields })
+}
+
+/// Returns warnings as one text for the log; `None` if there is none.
+fn joined<'a>(warnings: impl IntoIterator<Item = &'a String>) -> Option<String> {
+    let all: Vec<&str> = warnings.into_iter().map(String::as_str).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// A link without its field.

@@ -12,7 +12,7 @@ use super::tally::Tally;
 
 /// A message of the server.
 pub trait Answer: prost::Message + Clone + std::fmt::Debug {
-    /// Zeroes the fields that a clock, a cache or a generator of secrets made.
+    /// Zeroes the fields that a clock, a cache or a generator of secrets made, and texts for a person.
     fn make_timeless(&mut self) {}
 
     /// Adds the counts of the answer to the tally.
@@ -20,15 +20,29 @@ pub trait Answer: prost::Message + Clone + std::fmt::Debug {
 }
 
 impl Answer for CreateSceneResponse {}
-impl Answer for GetSceneResponse {}
+impl Answer for GetSceneResponse {
+    fn make_timeless(&mut self) {
+        let Some(scene) = &mut self.scene else { return };
+        let tissues = scene.tissues.iter_mut().filter_map(|tissue| tissue.report.as_mut());
+        let links = scene.tools.iter_mut().flat_map(|tool| &mut tool.links);
+        let links = links.filter_map(|link| link.report.as_mut());
+        tissues.chain(links).for_each(|report| report.warnings.clear());
+    }
+}
 impl Answer for DeleteSceneResponse {}
-impl Answer for AddTissueResponse {}
 impl Answer for RemoveTissueResponse {}
 impl Answer for RemoveToolResponse {}
 impl Answer for ExportTissueResponse {}
 
+impl Answer for AddTissueResponse {
+    fn make_timeless(&mut self) {
+        self.report.iter_mut().for_each(|report| report.warnings.clear());
+    }
+}
+
 impl Answer for AddToolResponse {
     fn make_timeless(&mut self) {
+        self.reports.iter_mut().for_each(|report| report.warnings.clear());
         for field in &mut self.fields {
             (field.build_ms, field.cached) = (0.0, false);
         }

@@ -24,8 +24,8 @@ use palpate::{
     mesh_io,
     proto::{self, SurfaceOrientation},
     scene::{
-        Distance, Limits, Link, NearestSurface, Scene, SceneError, Tissue, TissueId, TissueKind,
-        TissueOptions, ToolId, ToolParts,
+        Distance, Limits, Link, NearestSurface, Probe, Scene, SceneError, Tissue, TissueId,
+        TissueKind, TissueOptions, ToolId, ToolParts,
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
         tissue::{
@@ -49,7 +49,6 @@ use crate::{
     mesh::load,
     plain::{
         palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
-        palpate_vec3,
     },
     report::{Meshed, palpate_mesh_report},
 };
@@ -233,7 +232,7 @@ impl Theatre for LocalTheatre {
         let mesh = tissue.mesh.as_ref().or(bounded.as_ref());
         let mesh = mesh.ok_or_else(|| Failure::argument("mesh is NULL".to_owned()))?;
         let loaded = loaded(mesh, options)?;
-        let warnings = loaded.report.unit_doubt().into_iter().collect();
+        let warnings = loaded.report.warnings();
         let (scene, now_ns) = (&self.scene.scene, self.scene.now_ns());
         let options = TissueOptions::default();
         let mut made = Tissue::new((name.to_owned(), kind), loaded, options, now_ns);
@@ -243,7 +242,12 @@ impl Theatre for LocalTheatre {
         Ok(Added { id: scene.put_tissue(made).map_err(of_scene)?.id().0, warnings })
     }
 
-    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<Added, Failure> {
+    fn add_tool(
+        &self,
+        name: &str,
+        links: Vec<LinkUpload>,
+        probes: Vec<Probe>,
+    ) -> Result<Added, Failure> {
         self.scene.check()?;
         let (scene, limit) = (&self.scene.scene, self.scene.scene.limits().links_per_tool);
         let name = named("name", name)?.to_owned();
@@ -255,6 +259,12 @@ impl Theatre for LocalTheatre {
             named("link.name", &link.name)?;
             if links[..at].iter().any(|other| other.name == link.name) {
                 return Err(Failure::argument(format!("two links are named {:?}", link.name)));
+            }
+        }
+        for (at, probe) in probes.iter().enumerate() {
+            named("probe.name", &probe.name)?;
+            if probes[..at].iter().any(|other| other.name == probe.name) {
+                return Err(Failure::argument(format!("two probes are named {:?}", probe.name)));
             }
         }
         // Checked before the fields are built, which takes seconds.
@@ -271,11 +281,11 @@ impl Theatre for LocalTheatre {
             let LinkUpload { fill_holes_m, weld_m, .. } = *link;
             let options = LoadOptions { fill_holes_m, weld_m, ..LoadOptions::default() };
             let loaded = loaded(&link.mesh, options)?;
-            warnings.extend(loaded.report.unit_doubt());
+            warnings.extend(loaded.report.warnings());
             Ok(Link::new(link.name.clone(), loaded, rest, |surface| building.field(surface)))
         };
         let links = links.iter().map(build).collect::<Result<Vec<_>, Failure>>()?;
-        let added = scene.add_tool(ToolParts { name, links, probes: Vec::new() });
+        let added = scene.add_tool(ToolParts { name, links, probes });
         Ok(Added { id: added.map_err(of_scene)?.id.0, warnings })
     }
 
@@ -402,15 +412,7 @@ impl Theatre for LocalTheatre {
         let found = distances(&target, points, f64::INFINITY, endless);
         let found = found.expect("time that never ends");
         let point = |found: &Distance<NearestSurface>| match found {
-            Distance::Within(near) => palpate_surface_point {
-                tissue_id: near.tissue.map_or(0, |tissue| tissue.0),
-                triangle: near.on_surface.triangle.0,
-                barycentric: palpate_vec3::of(near.on_surface.barycentric),
-                position_m: palpate_vec3::of(near.on_surface.position),
-                normal: palpate_vec3::of(near.normal),
-                signed_distance_m: near.signed_distance_m,
-                sign_certainty: near.sign_certainty,
-            },
+            Distance::Within(near) => palpate_surface_point::of(near),
             Distance::Beyond(bound) => {
                 palpate_surface_point { signed_distance_m: *bound, ..Default::default() }
             }

@@ -16,7 +16,7 @@ use palpate::{
         TrackStart, query_distances_request::Target,
     },
     scene::{
-        Limits,
+        Limits, Probe,
         tissue::{
             binding::ControlMove, deform::Deformation, edit::TopologyEdit, incision::Incision,
         },
@@ -121,9 +121,8 @@ async fn within<T>(
     }
 }
 
-fn doubts(reports: impl IntoIterator<Item = MeshReport>) -> Vec<String> {
-    let doubts = reports.into_iter().map(|report| report.unit_doubt);
-    doubts.filter(|doubt| !doubt.is_empty()).collect()
+fn warnings(reports: impl IntoIterator<Item = MeshReport>) -> Vec<String> {
+    reports.into_iter().flat_map(|report| report.warnings).collect()
 }
 
 impl RemoteServer {
@@ -157,13 +156,29 @@ impl Theatre for RemoteTheatre {
     fn add_tissue(&self, tissue: &TissueUpload) -> Result<Added, Failure> {
         let mut client = self.client();
         let added = self.connected.call(client.add_tissue_with(&self.scene_id, tissue))?;
-        Ok(Added { id: added.tissue_id, warnings: doubts(added.report) })
+        Ok(Added { id: added.tissue_id, warnings: warnings(added.report) })
     }
 
-    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<Added, Failure> {
+    fn add_tool(
+        &self,
+        name: &str,
+        links: Vec<LinkUpload>,
+        probes: Vec<Probe>,
+    ) -> Result<Added, Failure> {
+        let sent = |probe: Probe| proto::Probe {
+            name: probe.name,
+            link: probe.link as u32,
+            position_m: Some(proto::Vec3 {
+                x: probe.position.x,
+                y: probe.position.y,
+                z: probe.position.z,
+            }),
+            radius_m: probe.radius,
+        };
+        let probes: Vec<_> = probes.into_iter().map(sent).collect();
         let added =
-            self.connected.call(self.client().add_tool(&self.scene_id, name, &links, &[]))?;
-        Ok(Added { id: added.tool_id, warnings: doubts(added.reports) })
+            self.connected.call(self.client().add_tool(&self.scene_id, name, &links, &probes))?;
+        Ok(Added { id: added.tool_id, warnings: warnings(added.reports) })
     }
 
     fn field_progress(&self, tool: &str) -> Result<Option<f64>, Failure> {

@@ -4,8 +4,8 @@ use palpate::{
     proto,
     proxy::{ProxyContact, RenderState, RenderedSession},
     scene::{
-        Contact, ContactState, ContactStatus, Distance, LinkAnswer, TickAnswer, TissueId,
-        tick::feature_pairs::FeaturePairKind,
+        Contact, ContactState, ContactStatus, Distance, LinkAnswer, ProbeAnswer, TickAnswer,
+        TissueId, tick::feature_pairs::FeaturePairKind,
     },
 };
 
@@ -13,8 +13,9 @@ use crate::plain::{
     PALPATE_CONTACT_BEGAN, PALPATE_CONTACT_FORBIDDEN, PALPATE_CONTACT_WHOLLY_INSIDE,
     PALPATE_DISTANCE_BEYOND, PALPATE_DISTANCE_CUT_SHORT, PALPATE_EDGE_EDGE, PALPATE_FACE_VERTEX,
     PALPATE_VERTEX_FACE, palpate_contact, palpate_feature_pair, palpate_link_distance,
-    palpate_point_pair, palpate_pose, palpate_quaternion, palpate_render_state, palpate_rendering,
-    palpate_surface_contact, palpate_vec3,
+    palpate_point_pair, palpate_pose, palpate_probe_distance, palpate_quaternion,
+    palpate_render_state, palpate_rendering, palpate_surface_contact, palpate_surface_point,
+    palpate_vec3,
 };
 use palpate_render_state::*;
 
@@ -24,6 +25,7 @@ pub(crate) struct Snapshot {
     pub(crate) rendering: palpate_rendering,
     pub(crate) contacts: Vec<palpate_contact>,
     pub(crate) links: Vec<palpate_link_distance>,
+    pub(crate) probes: Vec<palpate_probe_distance>,
     /// Contacts of all links, link by link.
     pub(crate) surface_contacts: Vec<palpate_surface_contact>,
     /// Pairs of features of all links, link by link.
@@ -85,6 +87,7 @@ impl Snapshot {
             },
             contacts,
             links,
+            probes: answer.probes.iter().map(probe_of_engine).collect(),
             surface_contacts,
             feature_pairs: answer.links.iter().flat_map(feature_pairs_of_engine).collect(),
             loads: loads.collect(),
@@ -151,6 +154,7 @@ impl Snapshot {
             },
             contacts,
             links,
+            probes: answer.probes.iter().map(probe_of_server).collect(),
             surface_contacts,
             feature_pairs: answer.links.iter().flat_map(feature_pairs_of_server).collect(),
             loads: loads.collect(),
@@ -198,6 +202,17 @@ fn link_of_engine(answer: &LinkAnswer) -> palpate_link_distance {
         n_contacts: answer.contacts_total as u32,
         flags: beyond | flag(answer.is_cut_short, PALPATE_DISTANCE_CUT_SHORT),
     }
+}
+
+fn probe_of_engine(answer: &ProbeAnswer) -> palpate_probe_distance {
+    let (at, flags) = match &answer.distance {
+        Distance::Within(near) => (palpate_surface_point::of(near), 0),
+        Distance::Beyond(bound) => {
+            let at = palpate_surface_point { signed_distance_m: *bound, ..Default::default() };
+            (at, PALPATE_DISTANCE_BEYOND)
+        }
+    };
+    palpate_probe_distance { at, probe: answer.probe as u32, flags }
 }
 
 fn surface_contacts_of_engine(
@@ -296,6 +311,23 @@ fn link_of_server(answer: &proto::LinkAnswer) -> palpate_link_distance {
         n_contacts: answer.contacts.as_ref().map_or(0, |contacts| contacts.total),
         flags: flag(answer.is_lower_bound, PALPATE_DISTANCE_BEYOND)
             | flag(answer.is_cut_short, PALPATE_DISTANCE_CUT_SHORT),
+    }
+}
+
+fn probe_of_server(answer: &proto::ProbeAnswer) -> palpate_probe_distance {
+    let on_tissue = answer.on_tissue.unwrap_or_default();
+    palpate_probe_distance {
+        at: palpate_surface_point {
+            tissue_id: answer.tissue_id,
+            triangle: on_tissue.triangle_id,
+            barycentric: vec3(on_tissue.barycentric),
+            position_m: vec3(on_tissue.position_m),
+            normal: vec3(answer.normal),
+            signed_distance_m: answer.signed_distance_m,
+            sign_certainty: answer.sign_certainty,
+        },
+        probe: answer.probe,
+        flags: flag(answer.is_lower_bound, PALPATE_DISTANCE_BEYOND),
     }
 }
 

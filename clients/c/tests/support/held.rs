@@ -16,6 +16,9 @@ use palpate_code::*;
 /// Force of 500 N/m over 3 mm and the stand-off, newtons.
 pub const PRESSED_N: f64 = 1.51;
 
+/// Centre and radius of the ball's probes, at its lowest point and in its middle, metres.
+pub const PROBES: [(DVec3, f64); 2] = [(DVec3::new(0.0, 0.0, -0.01), 0.0), (DVec3::ZERO, 0.002)];
+
 /// A ball of 1 cm in a hand over a slab whose top is at 0.
 pub struct Held {
     pub session: *mut palpate_session,
@@ -69,7 +72,21 @@ impl Held {
         };
         let name = text("ball");
         let mesh_of_ball = mesh(&ball_xyz, &ball.triangles);
-        let link = palpate_link { name: name.as_ptr(), mesh: mesh_of_ball, ..Default::default() };
+        let (tip, middle) = (text("tip"), text("middle"));
+        let probe = |name: &CString, (position, radius_m): (DVec3, f64)| palpate_probe {
+            name: name.as_ptr(),
+            position_m: palpate_vec3 { x: position.x, y: position.y, z: position.z },
+            radius_m,
+            ..Default::default()
+        };
+        let probes = [probe(&tip, PROBES[0]), probe(&middle, PROBES[1])];
+        let link = palpate_link {
+            name: name.as_ptr(),
+            mesh: mesh_of_ball,
+            probes: probes.as_ptr(),
+            n_probes: probes.len(),
+            ..Default::default()
+        };
         let mut options = palpate_session_options::default();
         // SAFETY: all pointers point to live objects.
         unsafe {

@@ -858,9 +858,10 @@ class MeshReport(Answer):
         edges, two edges in the same direction, and the two sides of a sheet are not joined. Each revision decides
         this again: a deformation can separate a seam or close one, and a cut without width closes at once."""
     @property
-    def unit_doubt(self) -> str:
-        """Message for the user if the unit is in doubt: the longest side of the bounding box is below 0.5 mm or above
-        2.5 m. Empty otherwise."""
+    def warnings(self) -> list[str]:
+        """Texts for the user on what is unusual and often a mistake, each completing "the mesh ...": a longest side
+        below 0.5 mm or above 2.5 m, open edges, several bodies, split vertices, reversed or degenerate triangles and
+        the like."""
 
 class Tissue(Answer):
     """A deformable triangle mesh in scene frame."""

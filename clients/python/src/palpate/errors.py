@@ -26,6 +26,10 @@ class PalpateError(Exception):
     """
 
 
+class MeshWarning(UserWarning):
+    """Something unusual about a mesh that was added, often a mistake: see the report's `warnings`."""
+
+
 class Closed(PalpateError):
     """The connection or the loop was used after it was closed here."""
 

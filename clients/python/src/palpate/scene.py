@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -17,7 +17,7 @@ from . import answers, packed
 from .binding import Binding, BindingUpload, VolumeUpload
 from .contract import message
 from .deformations import Deformations
-from .errors import PalpateError
+from .errors import MeshWarning, PalpateError
 from .haptic_loop import HapticLoop
 from .loop_options import Render, Report
 from .member import id_in
@@ -92,7 +92,8 @@ class Scene:
                 vertex to the cell around it, or else to the nearest (`Tissue.vertices_outside`).
 
         Warns:
-            UserWarning: the mesh may be in another unit than `scale_to_m` says.
+            MeshWarning: the mesh may be in another unit than `scale_to_m` says, is open, has several
+                bodies, or the like: each of the report's `warnings`.
 
         Raises:
             Refused: the mesh is malformed or too large, or the name is in use. Nothing was added.
@@ -127,7 +128,7 @@ class Scene:
             return chain(_upload("AddTissueRequest", header, uploads), (request(binding=piece) for piece in pieces))
 
         [raw] = self.server.exchange("AddTissue", self.id, requests)
-        _warn_of_unit(name, [raw.report])
+        _warn([name], [raw.report])
         return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report), raw)
 
     def add_instrument(self, name: str, tool: Tool, link: int = 0, pose: PoseLike = (0, 0, 0)) -> Tissue:
@@ -171,7 +172,7 @@ class Scene:
                 fields.
 
         Warns:
-            UserWarning: a mesh may be in another unit than its `scale_to_m` says.
+            MeshWarning: each of the `warnings` of the links' reports, as in `add_tissue`.
 
         Raises:
             Refused: nothing was added.
@@ -212,7 +213,7 @@ class Scene:
         }
         with self._told(name, progress):
             [raw] = self.server.exchange("AddTool", self.id, lambda: _upload("AddToolRequest", header, uploads))
-        _warn_of_unit(name, raw.reports)
+        _warn([link.name for link in links], raw.reports)
         reports = [answers.MeshReport(report) for report in raw.reports]
         return Tool(self, raw.tool_id, name, reports, [answers.FieldReport(f) for f in raw.fields])
 
@@ -436,10 +437,11 @@ class Scene:
         return f"Scene({self.id!r})"
 
 
-def _warn_of_unit(name: str, reports: Sequence[Any]) -> None:
-    for doubt in (report.unit_doubt for report in reports if report.unit_doubt):
-        # stacklevel points to the line that adds the mesh.
-        warnings.warn(f"{name} may be in another unit: {doubt}", stacklevel=3)
+def _warn(names: Iterable[str], reports: Iterable[Any]) -> None:
+    for name, report in zip(names, reports, strict=True):
+        for warning in report.warnings:
+            # stacklevel points to the line that adds the mesh.
+            warnings.warn(f"the mesh of {name!r} {warning}", MeshWarning, stacklevel=3)
 
 
 def _upload(name: str, header: dict[str, Any], meshes: Sequence[MeshUpload]) -> Iterator[Any]:

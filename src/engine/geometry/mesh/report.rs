@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::topology::has_three_vertices;
-use crate::geometry::{SignRule, Topology, TriangleId, TriangleMesh, short_number::ShortNumber};
+use crate::geometry::{SignRule, Topology, TriangleId, TriangleMesh};
 
 /// Counts and measures of a mesh as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,47 +53,12 @@ pub struct MeshReport {
     pub sign_rule: SignRule,
 }
 
-/// Range of longest sides with no doubt about the unit, metres: a needle's tip and a body.
-const LONGEST_USUAL_M: (f64, f64) = (0.0005, 2.5);
-/// Units of files, and the longest side of most organs and instruments, metres: of several units that would suit a
-/// mesh, the message names the first for which the mesh is at least that long.
-const UNITS: [(&str, f64); 3] = [("millimetres", 0.001), ("centimetres", 0.01), ("inches", 0.0254)];
-const LONGEST_LIKELY_M: f64 = 0.02;
-
 impl MeshReport {
     /// Longest side of the box of all used vertices, metres.
     pub fn longest_side_m(&self) -> f64 {
         // Computed in f64, so that the difference of two stored coordinates is not rounded to f32 again.
         let sides = [0, 1, 2].map(|i| f64::from(self.box_max_m[i]) - f64::from(self.box_min_m[i]));
         sides.into_iter().fold(0.0, f64::max)
-    }
-
-    /// Text on why the mesh may be in another unit than declared; `None` for a mesh of a usual size.
-    pub fn unit_doubt(&self) -> Option<String> {
-        let longest = self.longest_side_m();
-        if (LONGEST_USUAL_M.0..=LONGEST_USUAL_M.1).contains(&longest) {
-            return None;
-        }
-        let would_suit =
-            |metres: &f64| (LONGEST_LIKELY_M..=LONGEST_USUAL_M.1).contains(&(longest * metres));
-        let likely = match longest < LONGEST_USUAL_M.0 {
-            false => UNITS.into_iter().find(|(_, metres)| would_suit(metres)),
-            // The mesh was scaled once too often.
-            true => UNITS
-                .map(|(name, metres)| (name, 1.0 / metres))
-                .into_iter()
-                .find(|(_, metres)| would_suit(metres)),
-        };
-        let guess = likely.map_or_else(String::new, |(name, factor)| match factor < 1.0 {
-            true => {
-                format!(", as of a mesh in {name}: multiply scale_to_m by {}", ShortNumber(factor))
-            }
-            false => format!(
-                ", as of a mesh that was in metres: multiply scale_to_m by {}",
-                ShortNumber(factor)
-            ),
-        });
-        Some(format!("the longest side is {} m{guess}", ShortNumber(longest)))
     }
 
     /// Returns true if the mesh is the wall of a lumen: closed, and wound so that inside is all space around it.

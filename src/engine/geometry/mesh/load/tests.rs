@@ -257,10 +257,10 @@ fn a_lumen_is_turned_unless_it_is_taken_as_wound() {
 
 #[test]
 fn an_unusual_size_names_the_unit_that_would_suit() {
-    let doubt =
-        |size_m: f64| report(shapes::cuboid(DVec3::new(0.1, 0.4, 1.0) * size_m)).unit_doubt();
+    let warnings =
+        |size_m: f64| report(shapes::cuboid(DVec3::new(0.1, 0.4, 1.0) * size_m)).warnings();
     for size_m in [0.5e-3, 2.0e-3, 0.2, 2.5] {
-        assert_eq!(doubt(size_m), None, "{size_m} m");
+        assert_eq!(warnings(size_m), [""; 0], "{size_m} m");
     }
     for (size_m, said) in [
         (
@@ -278,8 +278,50 @@ fn an_unusual_size_names_the_unit_that_would_suit() {
         (9000.0, "the longest side is 9000 m"),
         (1e-6, "the longest side is 1e-6 m"),
     ] {
-        let found = doubt(size_m).expect("of no usual size");
-        assert_eq!(found, said);
+        assert_eq!(warnings(size_m), [format!("may be in another unit: {said}")]);
+    }
+}
+
+/// Each mistake in a mesh is named, and nothing else.
+#[test]
+fn mistakes_are_named() {
+    let ball = || shapes::sphere(0.05, 3);
+    let mut open = ball();
+    open.triangles.pop();
+    let mut split = ball();
+    let [a, b, c] = split.triangles[0];
+    let copies = [a, b, c].map(|v| split.positions[v as usize]);
+    let n = split.positions.len() as u32;
+    split.positions.extend(copies);
+    split.triangles[0] = [n, n + 1, n + 2];
+    let mut turned = ball();
+    turned.triangles[7].swap(1, 2);
+    let mut flat = ball();
+    flat.triangles.push([0, 0, 1]);
+    let mut twice = ball();
+    twice.triangles.push(twice.triangles[0]);
+    let apart = |p: &Vec3| *p + Vec3::X;
+    let away = MeshData { positions: ball().positions.iter().map(apart).collect(), ..ball() };
+    let moebius = MeshData {
+        positions: (0..6)
+            .map(|i| Vec3::new(i as f32, (i * i) as f32, (i % 2) as f32) * 0.01)
+            .collect(),
+        triangles: vec![[0, 1, 2], [1, 3, 2], [2, 3, 4], [3, 5, 4], [4, 5, 1], [5, 0, 1]],
+    };
+    for (data, said) in [
+        (open, vec!["is open, with one triangle at 3 edges"]),
+        (split, vec!["has different vertices on the two sides of 3 edges"]),
+        (inside_out(ball()), vec!["was inside out"]),
+        (turned, vec!["had 1 triangle wound against the rest"]),
+        (flat, vec!["has 1 triangle without an area"]),
+        (twice, vec!["has more than two triangles at 3 edges", "has 1 triangle more than once"]),
+        (joined(&[ball(), away]), vec!["has 2 bodies"]),
+        (moebius, vec!["is open", "has no consistent side"]),
+    ] {
+        let warnings = report(data).warnings();
+        let begins = |(warning, said): (&String, &&str)| warning.starts_with(said);
+        let is_said = warnings.len() == said.len() && warnings.iter().zip(&said).all(begins);
+        assert!(is_said, "{warnings:#?} for {said:?}");
     }
 }
 
