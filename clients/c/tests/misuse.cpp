@@ -277,7 +277,7 @@ void scenes(palpate_server* server, const std::string& folder) {
         return palpate_add_tool(scene, "probe", &bent, 1, &tool);
     };
     REFUSED(probed(17), "n_probes is 17, expected at most 16");
-    REFUSED(probed(2), "two probes are named \"tip\"");
+    REFUSED(probed(2), "\"tip\"");
     probes[0].radius_m = NAN_;
     REFUSED(probed(1), "probe.radius_m is NaN");
     probes[0] = palpate::probe("tip", {0, 1e9, 0}, 0);
