@@ -16,9 +16,10 @@ use crate::proto::{
     AddToolRequest, AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse,
     DeleteSceneRequest, EditTopologyRequest, EditTopologyResponse, ExportTissueRequest, FieldBuild,
     GetSceneRequest, Incision, LinkHeader, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose,
-    Probe, QueryDistancesRequest, QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest,
-    Scene, TissueOptions, TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse,
-    add_tissue_request, add_tool_request, export_tissue_response, track_request,
+    Probe, QueryContactsRequest, QueryContactsResponse, QueryDistancesRequest,
+    QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TissueOptions,
+    TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request,
+    add_tool_request, export_tissue_response, track_request,
 };
 
 /// A client of a server, and of the servers that it names as owners of scenes, with one connection to each, opened when
@@ -443,6 +444,18 @@ impl Client {
     ) -> Result<QueryDistancesResponse, ClientError> {
         let scene = request.scene_id.as_str();
         of_scene!(self, scene, "QueryDistances", at => at.haptics.query_distances(request.clone()))
+    }
+
+    /// Returns what a tool touches at a pose, and how far each of its links is from tissue, without a session.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses the call or is gone.
+    pub async fn query_contacts(
+        &mut self,
+        request: QueryContactsRequest,
+    ) -> Result<QueryContactsResponse, ClientError> {
+        let scene = request.scene_id.as_str();
+        of_scene!(self, scene, "QueryContacts", at => at.haptics.query_contacts(request.clone()))
     }
 
     /// Returns the surface of a tissue. Barycentric weights of answers belong to its triangles.

@@ -74,6 +74,12 @@
 // closest points that were found. `lower_bound_m` holds all the same.
 #define PALPATE_DISTANCE_CUT_SHORT 2
 
+// Numbers of 4 bytes.
+#define PALPATE_FLOAT 0
+
+// Numbers of 8 bytes.
+#define PALPATE_DOUBLE 1
+
 // Result of a call.
 typedef enum palpate_code {
   // Success.
@@ -355,24 +361,6 @@ typedef struct palpate_cut_made {
   uint32_t first_triangle;
 } palpate_cut_made;
 
-// The point of a tissue that is nearest to a queried point. Weights as in `palpate_point_pair`.
-typedef struct palpate_surface_point {
-  // Nearest tissue; 0: there is no tissue, and all else is zero but the infinite distance.
-  uint32_t tissue_id;
-  // Triangle of the tissue.
-  uint32_t triangle;
-  // Weights of `position_m` on the triangle.
-  struct palpate_vec3 barycentric;
-  // The nearest point, scene frame.
-  struct palpate_vec3 position_m;
-  // Unit normal outwards, scene frame.
-  struct palpate_vec3 normal;
-  // Distance; negative: the queried point is inside.
-  double signed_distance_m;
-  // Certainty of the sign, from 0 (a guess) to 1 (certain).
-  double sign_certainty;
-} palpate_surface_point;
-
 // Rendering options of a session's tool. `palpate_session_defaults` fills them in; 0 also selects the default.
 typedef struct palpate_session_options {
   // `sizeof` of this struct.
@@ -419,45 +407,39 @@ typedef struct palpate_session_options {
   uint32_t max_feature_pairs;
 } palpate_session_options;
 
-// Force and torque to send to the hand, scene frame, at the hold point.
-typedef struct palpate_wrench {
-  // Force, newtons.
-  struct palpate_vec3 force_n;
-  // Torque about the hold point, newton metres.
-  struct palpate_vec3 torque_nm;
-  // Time since the tick that the force's model answers was sent, seconds.
-  double model_age_s;
-  // Any of `PALPATE_LIMITED`, `PALPATE_FADING` and `PALPATE_BEYOND_RADIUS`, combined.
-  uint32_t flags;
-} palpate_wrench;
-
-// State of the tool in the newest answer.
-typedef struct palpate_rendering {
-  // Sequence of the answered tick; rises.
-  uint64_t sequence;
-  // Scene frame from tool frame, of the proxy: the pose at which the tool is drawn.
-  struct palpate_pose proxy;
-  // Relation of the proxy to the tissues.
-  enum palpate_render_state state;
-  // Number of load-bearing contacts: see `palpate_contacts`.
-  uint32_t n_contacts;
-  // Distance from the proxy to the nearest tissue, metres; no surface is nearer than this.
-  double distance_m;
-} palpate_rendering;
-
-// A load-bearing contact.
-typedef struct palpate_contact {
-  // Id, constant while the contact lasts.
-  uint64_t contact_id;
-  // Tissue in contact.
+// The point of a tissue that is nearest to a queried point. Weights as in `palpate_point_pair`.
+typedef struct palpate_surface_point {
+  // Nearest tissue; 0: there is no tissue, and all else is zero but the infinite distance.
   uint32_t tissue_id;
-  // Link in contact, counted from 0 in the tool.
-  uint32_t link;
-  // Point on the tissue, scene frame.
+  // Triangle of the tissue.
+  uint32_t triangle;
+  // Weights of `position_m` on the triangle.
+  struct palpate_vec3 barycentric;
+  // The nearest point, scene frame.
   struct palpate_vec3 position_m;
-  // Force on the tool, newtons.
-  struct palpate_vec3 force_n;
-} palpate_contact;
+  // Unit normal outwards, scene frame.
+  struct palpate_vec3 normal;
+  // Distance; negative: the queried point is inside.
+  double signed_distance_m;
+  // Certainty of the sign, from 0 (a guess) to 1 (certain).
+  double sign_certainty;
+} palpate_surface_point;
+
+// A tool at a pose.
+typedef struct palpate_contact_query {
+  // `sizeof` of this struct.
+  uint32_t size;
+  // The tool.
+  uint32_t tool_id;
+  // Scene frame from tool frame.
+  struct palpate_pose pose;
+  // Tool frame from link frame, one for each link; NULL: all at rest.
+  const struct palpate_pose *links;
+  // Number of links with a pose: that of the tool, or 0.
+  size_t n_links;
+  // Distance within which a triangle is a contact, metres; 0: as in a session.
+  double contact_margin_m;
+} palpate_contact_query;
 
 // A point of a tissue and a point of a link: the closest ones, or two that touch. Weights belong to a triangle's
 // vertices in the order of the mesh, except that the second and third are swapped in a triangle that was turned to face
@@ -503,6 +485,77 @@ typedef struct palpate_surface_contact {
   uint32_t flags;
 } palpate_surface_contact;
 
+// Distance of a link from the nearest tissue.
+typedef struct palpate_link_distance {
+  // The closest points, or the two ends of the deepest penetration. With `PALPATE_DISTANCE_BEYOND` only the link and
+  // the lower bound as distance; all else is 0.
+  struct palpate_point_pair at;
+  // No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
+  double lower_bound_m;
+  // Certainty of the sign, from 0 (a guess) to 1 (certain).
+  double sign_certainty;
+  // Upper bound of the depth if it is not certain, a positive number; 0: it is certain, or it was cut short.
+  double depth_max_m;
+  // Number of the link's contacts, including those beyond `max_contacts`.
+  uint32_t n_contacts;
+  // Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
+  uint32_t flags;
+} palpate_link_distance;
+
+// Rows of numbers, as a solver has them.
+typedef struct palpate_rows {
+  // `sizeof` of this struct.
+  uint32_t size;
+  // `PALPATE_FLOAT` or `PALPATE_DOUBLE`; doubles are rounded to floats.
+  uint32_t number;
+  // First number of the first row. Rows need not be aligned.
+  const void *data;
+  // Number of rows.
+  size_t n;
+  // Distance from a row to the next, bytes; 0: each follows the one before at once.
+  size_t stride;
+} palpate_rows;
+
+// Force and torque to send to the hand, scene frame, at the hold point.
+typedef struct palpate_wrench {
+  // Force, newtons.
+  struct palpate_vec3 force_n;
+  // Torque about the hold point, newton metres.
+  struct palpate_vec3 torque_nm;
+  // Time since the tick that the force's model answers was sent, seconds.
+  double model_age_s;
+  // Any of `PALPATE_LIMITED`, `PALPATE_FADING` and `PALPATE_BEYOND_RADIUS`, combined.
+  uint32_t flags;
+} palpate_wrench;
+
+// State of the tool in the newest answer.
+typedef struct palpate_rendering {
+  // Sequence of the answered tick; rises.
+  uint64_t sequence;
+  // Scene frame from tool frame, of the proxy: the pose at which the tool is drawn.
+  struct palpate_pose proxy;
+  // Relation of the proxy to the tissues.
+  enum palpate_render_state state;
+  // Number of load-bearing contacts: see `palpate_contacts`.
+  uint32_t n_contacts;
+  // Distance from the proxy to the nearest tissue, metres; no surface is nearer than this.
+  double distance_m;
+} palpate_rendering;
+
+// A load-bearing contact.
+typedef struct palpate_contact {
+  // Id, constant while the contact lasts.
+  uint64_t contact_id;
+  // Tissue in contact.
+  uint32_t tissue_id;
+  // Link in contact, counted from 0 in the tool.
+  uint32_t link;
+  // Point on the tissue, scene frame.
+  struct palpate_vec3 position_m;
+  // Force on the tool, newtons.
+  struct palpate_vec3 force_n;
+} palpate_contact;
+
 // A feature of a tissue and one of a link within the contact margin: a row of a solver that treats contact itself. While
 // vertices move little, the distance grows by `normal` times the weighted motion of the link's vertices less that of the
 // tissue's.
@@ -525,23 +578,6 @@ typedef struct palpate_feature_pair {
   // Unit, from the tissue to the link, scene frame; zero if the features meet.
   struct palpate_vec3 normal;
 } palpate_feature_pair;
-
-// Distance of a link from the nearest tissue.
-typedef struct palpate_link_distance {
-  // The closest points, or the two ends of the deepest penetration. With `PALPATE_DISTANCE_BEYOND` only the link and
-  // the lower bound as distance; all else is 0.
-  struct palpate_point_pair at;
-  // No tissue is nearer than this; below 0, none is deeper. The distance itself, unless it was cut short.
-  double lower_bound_m;
-  // Certainty of the sign, from 0 (a guess) to 1 (certain).
-  double sign_certainty;
-  // Upper bound of the depth if it is not certain, a positive number; 0: it is certain, or it was cut short.
-  double depth_max_m;
-  // Number of the link's contacts, including those beyond `max_contacts`.
-  uint32_t n_contacts;
-  // Any of `PALPATE_DISTANCE_BEYOND` and `PALPATE_DISTANCE_CUT_SHORT`, combined.
-  uint32_t flags;
-} palpate_link_distance;
 
 // Distance of a probe from the nearest tissue.
 typedef struct palpate_probe_distance {
@@ -719,6 +755,11 @@ enum palpate_code palpate_export_tissue(struct palpate_scene *scene,
                                         size_t *n_triangles,
                                         uint64_t *geometry_revision);
 
+// Opens a session: a tool held by a hand.
+enum palpate_code palpate_open_session(struct palpate_scene *scene,
+                                       const struct palpate_session_options *options,
+                                       struct palpate_session **session);
+
 // Signed distances of up to 65,536 points to a tissue, or to the nearest one if `tissue_id` is 0. Negative inside,
 // infinite without tissue.
 enum palpate_code palpate_distances(struct palpate_scene *scene,
@@ -734,10 +775,17 @@ enum palpate_code palpate_nearest(struct palpate_scene *scene,
                                   struct palpate_surface_point *nearest,
                                   size_t n_points);
 
-// Opens a session: a tool held by a hand.
-enum palpate_code palpate_open_session(struct palpate_scene *scene,
-                                       const struct palpate_session_options *options,
-                                       struct palpate_session **session);
+// Finds the contacts of a tool at a pose, and the distance of each of its links from the nearest tissue, without a
+// session. Contacts are as in `palpate_surface_contacts`, none swept; `n` is set to their number, and if the buffer is
+// smaller, returns `PALPATE_TOO_SMALL` and as many as fit. `distances` is NULL, with `n_distances` 0, or has space for
+// one for each link.
+enum palpate_code palpate_query_contacts(struct palpate_scene *scene,
+                                         const struct palpate_contact_query *query,
+                                         struct palpate_surface_contact *contacts,
+                                         size_t capacity,
+                                         size_t *n,
+                                         struct palpate_link_distance *distances,
+                                         size_t n_distances);
 
 // Moves controls of a tissue that was added with a binding, and the vertices that they carry. `kind`: that of the
 // binding. `controls`: the ids of those that move, each once, or NULL for all. `state`: three numbers for each point,
@@ -760,6 +808,20 @@ enum palpate_code palpate_control_loads(struct palpate_session *session,
                                         size_t capacity,
                                         size_t *n,
                                         uint64_t *geometry_revision);
+
+// As `palpate_deform`, or `palpate_deform_some` of these `vertices` if that is not NULL, in a solver's own array: rows
+// of x, y, z.
+enum palpate_code palpate_deform_rows(struct palpate_scene *scene,
+                                      uint32_t tissue_id,
+                                      const uint32_t *vertices,
+                                      const struct palpate_rows *positions);
+
+// As `palpate_drive`, in a solver's own array: rows of three numbers for points, of seven for frames.
+enum palpate_code palpate_drive_rows(struct palpate_scene *scene,
+                                     uint32_t tissue_id,
+                                     uint32_t kind,
+                                     const uint32_t *controls,
+                                     const struct palpate_rows *state);
 
 // Makes a tube about `n_points` points at rest, at least two: x, y, z of each, metres, scene frame, no two neighbours
 // in one place. `radius_m`: of the circle on which the vertices of a ring are. `sides`: their number, at least 3; 0:

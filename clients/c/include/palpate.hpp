@@ -107,6 +107,22 @@ private:
     std::string message_;
 };
 
+namespace detail {
+
+template <typename T, typename Ask>
+Result<std::vector<T>> all(const Ask& ask) {
+    std::vector<T> found(64);
+    for (;;) {
+        std::size_t n = 0;
+        const palpate_code code = ask(found.data(), found.size(), &n);
+        if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<std::vector<T>>::failed(code);
+        found.resize(n);
+        if (code == PALPATE_OK) return found;
+    }
+}
+
+}  // namespace detail
+
 using Done = Result<detail::Nothing>;
 
 inline Done done(palpate_code code) {
@@ -121,6 +137,17 @@ inline palpate_mesh mesh(Span<const float> positions, Span<const std::uint32_t> 
 // Warnings of this thread's last call that added a tissue or tool, for example that a mesh may be in another unit or is
 // open; empty if there is none.
 inline std::string last_warning() { return palpate_last_warning(); }
+
+// Rows of a solver's own doubles, for `palpate_deform_rows` and `palpate_drive_rows`; `stride`: bytes from a row to the next.
+inline palpate_rows rows(const double* data, std::size_t n, std::size_t stride = 0) {
+    palpate_rows rows{};
+    rows.size = sizeof rows;
+    rows.number = PALPATE_DOUBLE;
+    rows.data = data;
+    rows.n = n;
+    rows.stride = stride;
+    return rows;
+}
 
 // A sphere fixed to a link, for `palpate_link::probes`.
 inline palpate_probe probe(const char* name, const palpate_vec3& position_m, double radius_m) {
@@ -236,32 +263,32 @@ public:
         return code == PALPATE_OK ? Result<palpate_rendering>(rendering) : Result<palpate_rendering>::failed(code);
     }
     Result<std::vector<palpate_contact>> contacts() const {
-        return all<palpate_contact>([this](palpate_contact* to, std::size_t room, std::size_t* n) {
+        return detail::all<palpate_contact>([this](palpate_contact* to, std::size_t room, std::size_t* n) {
             return palpate_contacts(session_.get(), to, room, n);
         });
     }
     // Contacts with triangles, weights and signed distances. A loop that must not allocate calls
     // palpate_surface_contacts with a buffer of its own.
     Result<std::vector<palpate_surface_contact>> surface_contacts(std::uint64_t* sequence = nullptr) const {
-        return all<palpate_surface_contact>([&](palpate_surface_contact* to, std::size_t room, std::size_t* n) {
+        return detail::all<palpate_surface_contact>([&](palpate_surface_contact* to, std::size_t room, std::size_t* n) {
             return palpate_surface_contacts(session_.get(), to, room, n, sequence);
         });
     }
     // Vertices and faces, edges and edges within the contact margin; `feature_pairs` of the options must be set.
     Result<std::vector<palpate_feature_pair>> feature_pairs(std::uint64_t* sequence = nullptr) const {
-        return all<palpate_feature_pair>([&](palpate_feature_pair* to, std::size_t room, std::size_t* n) {
+        return detail::all<palpate_feature_pair>([&](palpate_feature_pair* to, std::size_t room, std::size_t* n) {
             return palpate_feature_pairs(session_.get(), to, room, n, sequence);
         });
     }
     // Distance of each link from the nearest tissue.
     Result<std::vector<palpate_link_distance>> link_distances(std::uint64_t* sequence = nullptr) const {
-        return all<palpate_link_distance>([&](palpate_link_distance* to, std::size_t room, std::size_t* n) {
+        return detail::all<palpate_link_distance>([&](palpate_link_distance* to, std::size_t room, std::size_t* n) {
             return palpate_link_distances(session_.get(), to, room, n, sequence);
         });
     }
     // Distance of each probe from the nearest tissue.
     Result<std::vector<palpate_probe_distance>> probe_distances(std::uint64_t* sequence = nullptr) const {
-        return all<palpate_probe_distance>([&](palpate_probe_distance* to, std::size_t room, std::size_t* n) {
+        return detail::all<palpate_probe_distance>([&](palpate_probe_distance* to, std::size_t room, std::size_t* n) {
             return palpate_probe_distances(session_.get(), to, room, n, sequence);
         });
     }
@@ -303,17 +330,6 @@ private:
             const palpate_code code = ask(found, &room);
             if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<T>::failed(code);
             if (code == PALPATE_OK && room == before) return found;
-        }
-    }
-    template <typename T, typename Ask>
-    static Result<std::vector<T>> all(const Ask& ask) {
-        std::vector<T> found(64);
-        for (;;) {
-            std::size_t n = 0;
-            const palpate_code code = ask(found.data(), found.size(), &n);
-            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<std::vector<T>>::failed(code);
-            found.resize(n);
-            if (code == PALPATE_OK) return found;
         }
     }
     struct Close {
@@ -447,6 +463,18 @@ public:
         std::vector<palpate_surface_point> found(points.size());
         palpate_code code = palpate_nearest(get(), tissue_id, points.data(), found.data(), points.size());
         return with(code, std::move(found));
+    }
+    // What a tool touches at a pose, without a session. `distances`: empty, or one for each link, which are filled.
+    Result<std::vector<palpate_surface_contact>> query_contacts(palpate_contact_query query,
+                                                                Span<palpate_link_distance> distances = {}) const {
+        query.size = sizeof query;
+        return detail::all<palpate_surface_contact>([&](palpate_surface_contact* to, std::size_t room, std::size_t* n) {
+            return palpate_query_contacts(get(), &query, to, room, n, distances.data(), distances.size());
+        });
+    }
+    // Moves all vertices in a solver's own array.
+    Done deform(std::uint32_t tissue_id, const palpate_rows& positions) {
+        return done(palpate_deform_rows(get(), tissue_id, nullptr, &positions));
     }
     Result<Session> open_session(palpate_session_options options) {
         palpate_session* session = nullptr;

@@ -22,7 +22,8 @@ use palpate::{
 use crate::{
     code::Failure,
     plain::{
-        palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
+        palpate_cut_made, palpate_link_distance, palpate_session_options, palpate_session_status,
+        palpate_surface_contact, palpate_surface_point,
     },
     report::{Meshed, palpate_mesh_report},
 };
@@ -65,6 +66,8 @@ pub(crate) trait Theatre: Send + Sync {
         tissue: Option<u32>,
         points: &[DVec3],
     ) -> Result<Vec<palpate_surface_point>, Failure>;
+    /// Returns what a posed tool touches, and how far each of its links is from tissue.
+    fn contacts(&self, posed: &PosedTool) -> Result<Touched, Failure>;
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure>;
 }
 
@@ -95,6 +98,21 @@ pub(crate) struct CutAlong {
     pub(crate) made: palpate_cut_made,
     pub(crate) left: Vec<u32>,
     pub(crate) right: Vec<u32>,
+}
+
+/// A tool at a pose; `links` is empty, or has a pose for each link.
+pub(crate) struct PosedTool {
+    pub(crate) tool: u32,
+    pub(crate) pose: Pose,
+    pub(crate) links: Vec<Pose>,
+    /// 0: the default.
+    pub(crate) contact_margin_m: f64,
+}
+
+/// Contacts of a posed tool, and distances of its links.
+pub(crate) struct Touched {
+    pub(crate) contacts: Vec<palpate_surface_contact>,
+    pub(crate) links: Vec<palpate_link_distance>,
 }
 
 /// A session and the servo that the device's thread calls.

@@ -163,6 +163,8 @@ mod tests {
             include_str!("code.rs"),
             include_str!("report.rs"),
             include_str!("server.rs"),
+            include_str!("query.rs"),
+            include_str!("rows.rs"),
             include_str!("scene.rs"),
             include_str!("driven.rs"),
             include_str!("tube.rs"),

@@ -35,29 +35,43 @@ pub unsafe extern "C" fn palpate_drive(
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let scene = read(scene, "scene")?;
-            let size = scene.theatre.size(tissue_id, &|_| true)?;
-            if size.controls == 0 {
-                let message = format!("tissue {tissue_id} has no controls, expected a binding");
-                return Err(Failure::argument(message));
-            }
-            let are_frames = kind_of(kind, "kind")? == ControlKind::Frames;
-            if are_frames != size.are_frames {
-                let expected = if size.are_frames { "PALPATE_FRAMES" } else { "PALPATE_POINTS" };
-                let message = format!("kind is {kind}, expected {expected}");
-                return Err(Failure::argument(message));
-            }
-            at_most(n_controls, size.controls, "n_controls")?;
-            let ids = match controls.is_null() {
-                true => None,
-                false => Some(array(controls, n_controls, "controls")?.to_vec()),
-            };
-            let n_numbers = Controls::numbers_each(are_frames) * n_controls;
-            let state = array(state, n_numbers, "state")?;
-            let to = Controls::of_numbers(are_frames, state).expect("a multiple");
-            let moved = Moved::Controls(ControlMove { controls: ids, to });
-            scene.theatre.deform(tissue_id, moved).map(|_| ())
+            let numbers = |each| Ok(array(state, each * n_controls, "state")?.to_vec());
+            drive(scene, (tissue_id, kind), controls, (n_controls, "n_controls"), numbers)
         }
     })
+}
+
+/// Moves controls; `numbers` returns their state, given how many numbers each has.
+///
+/// # Safety
+/// `controls` is NULL or has `n` ids.
+pub(crate) unsafe fn drive(
+    scene: &palpate_scene,
+    (tissue_id, kind): (u32, u32),
+    controls: *const u32,
+    (n, n_name): (usize, &str),
+    numbers: impl FnOnce(usize) -> Result<Vec<f32>, Failure>,
+) -> Result<(), Failure> {
+    let size = scene.theatre.size(tissue_id, &|_| true)?;
+    if size.controls == 0 {
+        let message = format!("tissue {tissue_id} has no controls, expected a binding");
+        return Err(Failure::argument(message));
+    }
+    let are_frames = kind_of(kind, "kind")? == ControlKind::Frames;
+    if are_frames != size.are_frames {
+        let expected = if size.are_frames { "PALPATE_FRAMES" } else { "PALPATE_POINTS" };
+        return Err(Failure::argument(format!("kind is {kind}, expected {expected}")));
+    }
+    at_most(n, size.controls, n_name)?;
+    let controls = match controls.is_null() {
+        true => None,
+        // SAFETY: guaranteed by the caller.
+        false => Some(unsafe { array(controls, n, "controls") }?.to_vec()),
+    };
+    let numbers = numbers(Controls::numbers_each(are_frames))?;
+    let to = Controls::of_numbers(are_frames, &numbers).expect("a multiple");
+    let moved = Moved::Controls(ControlMove { controls, to });
+    scene.theatre.deform(tissue_id, moved).map(|_| ())
 }
 
 /// As `palpate_tissue_loads`, of the controls that carry a driven tissue: forces and moments sum to those of the

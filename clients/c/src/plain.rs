@@ -283,6 +283,7 @@ pub struct palpate_session_options {
 growing!(
     palpate_address ends with timeout_s,
     palpate_binding ends with n_hexahedra,
+    palpate_contact_query ends with contact_margin_m,
     palpate_cut ends with parents,
     palpate_link ends with n_probes,
     palpate_probe ends with radius_m,
@@ -486,6 +487,24 @@ pub struct palpate_surface_point {
     pub signed_distance_m: f64,
     /// Certainty of the sign, from 0 (a guess) to 1 (certain).
     pub sign_certainty: f64,
+}
+
+/// A tool at a pose.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct palpate_contact_query {
+    /// `sizeof` of this struct.
+    pub size: u32,
+    /// The tool.
+    pub tool_id: u32,
+    /// Scene frame from tool frame.
+    pub pose: palpate_pose,
+    /// Tool frame from link frame, one for each link; NULL: all at rest.
+    pub links: *const palpate_pose,
+    /// Number of links with a pose: that of the tool, or 0.
+    pub n_links: usize,
+    /// Distance within which a triangle is a contact, metres; 0: as in a session.
+    pub contact_margin_m: f64,
 }
 
 /// Connection state and counters of a session.

@@ -11,7 +11,6 @@ use palpate::{
     proto::{SurfaceOrientation, TissueKind, TissueOptions},
     scene::{
         Limits, Probe,
-        limits::QUERY_POINTS_MAX,
         tissue::{
             deform::Deformation,
             edit::TopologyEdit,
@@ -29,8 +28,7 @@ use crate::{
     mesh::{length, opened, points, raw, threes},
     plain::{
         PALPATE_AS_WOUND, PALPATE_FORBIDDEN_REGION, palpate_cut, palpate_cut_made, palpate_link,
-        palpate_mesh, palpate_probe, palpate_session_options, palpate_surface_point,
-        palpate_tissue_options, palpate_vec3,
+        palpate_mesh, palpate_probe, palpate_session_options, palpate_tissue_options,
     },
     server::close,
     session::{fill, palpate_session},
@@ -392,82 +390,6 @@ pub unsafe extern "C" fn palpate_export_tissue(
             filled.into_iter().collect()
         }
     })
-}
-
-/// Signed distances of up to 65,536 points to a tissue, or to the nearest one if `tissue_id` is 0. Negative inside,
-/// infinite without tissue.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn palpate_distances(
-    scene: *mut palpate_scene,
-    tissue_id: u32,
-    points: *const palpate_vec3,
-    distances_m: *mut f64,
-    n_points: usize,
-) -> palpate_code {
-    call(|| {
-        // SAFETY: guaranteed by the caller, as the header requires.
-        unsafe {
-            let scene = read(scene, "scene")?;
-            let points = queried(points, n_points)?;
-            let distances_m = buffer(distances_m, n_points, "distances_m")?;
-            for (into, found) in distances_m.iter_mut().zip(scene.nearest(tissue_id, points)?) {
-                *into = found.signed_distance_m;
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Finds the point of a tissue that is nearest to each of up to 65,536 points, or of all tissues if `tissue_id` is 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn palpate_nearest(
-    scene: *mut palpate_scene,
-    tissue_id: u32,
-    points: *const palpate_vec3,
-    nearest: *mut palpate_surface_point,
-    n_points: usize,
-) -> palpate_code {
-    call(|| {
-        // SAFETY: guaranteed by the caller, as the header requires.
-        unsafe {
-            let scene = read(scene, "scene")?;
-            let points = queried(points, n_points)?;
-            let nearest = buffer(nearest, n_points, "nearest")?;
-            nearest.copy_from_slice(&scene.nearest(tissue_id, points)?);
-        }
-        Ok(())
-    })
-}
-
-/// # Safety
-/// NULL, or `n` points.
-unsafe fn queried<'a>(
-    points: *const palpate_vec3,
-    n: usize,
-) -> Result<&'a [palpate_vec3], Failure> {
-    at_most(n, QUERY_POINTS_MAX, "n_points")?;
-    // SAFETY: guaranteed by the caller.
-    unsafe { array(points, n, "points") }
-}
-
-impl palpate_scene {
-    /// Returns as many points as there are queried.
-    fn nearest(
-        &self,
-        tissue_id: u32,
-        points: &[palpate_vec3],
-    ) -> Result<Vec<palpate_surface_point>, Failure> {
-        if points.is_empty() {
-            return Ok(Vec::new());
-        }
-        let queried: Vec<DVec3> = points.iter().map(|p| p.glam()).collect();
-        let tissue = (tissue_id != 0).then_some(tissue_id);
-        let found = self.theatre.nearest(tissue, &queried)?;
-        let (got, expected) = (found.len(), points.len());
-        let message = || format!("there are {got} distances, expected {expected}");
-        let wrong = || Failure::new(palpate_code::PALPATE_INTERNAL, message());
-        if got == expected { Ok(found) } else { Err(wrong()) }
-    }
 }
 
 /// Opens a session: a tool held by a hand.

@@ -19,7 +19,7 @@ use std::{
 };
 
 use glam::{DVec3, Vec3};
-use palpate_c::{code::*, plain::*, scene::*, session::*};
+use palpate_c::{code::*, plain::*, query::*, scene::*, session::*};
 use palpate_code::*;
 
 use held::{Held, PRESSED_N, ball_at, ok, said, slab};

@@ -19,7 +19,7 @@ use palpate::{
     oracle::{Random, shapes::sphere},
     proto::{self, ReportOptions, TrackMode, TrackStart},
 };
-use palpate_c::{code::*, plain::*, scene::*, server::*, session::*, version::VERSION};
+use palpate_c::{code::*, plain::*, query::*, scene::*, server::*, session::*, version::VERSION};
 use palpate_code::*;
 
 use held::{Held, PROBES, ball_at, ok, said, slab, text};
@@ -42,7 +42,7 @@ struct Found {
 
 /// Returns all values that a call of the newest answer gives, and the answer's sequence.
 fn all<T: Copy + Default>(
-    ask: impl Fn(*mut T, usize, *mut usize, *mut u64) -> palpate_code,
+    mut ask: impl FnMut(*mut T, usize, *mut usize, *mut u64) -> palpate_code,
 ) -> (Vec<T>, u64) {
     let (mut n, mut sequence) = (0, 0);
     let code = ask(ptr::null_mut(), 0, &mut n, &mut sequence);
@@ -105,7 +105,7 @@ fn weighed(corners: [DVec3; 3], weights: palpate_vec3) -> DVec3 {
 
 /// Checks an answer at a proxy's position, which never turns, against all pairs of triangles. `tolerance_m`: of the
 /// ball's field.
-fn check(Found { contacts, links, probes }: &Found, proxy: DVec3, tolerance_m: f64) {
+fn check(Found { contacts, links, .. }: &Found, proxy: DVec3, tolerance_m: f64) {
     let (slab, ball) = (slab(), sphere(0.01, 6));
     let n_triangles = |mesh: &MeshData| 0..mesh.triangles.len() as u32;
     let distance = |t: u32| {
@@ -138,6 +138,20 @@ fn check(Found { contacts, links, probes }: &Found, proxy: DVec3, tolerance_m: f
         assert!(along.distance(on_tool) < ROUNDING_M, "{along} is not {on_tool}");
         assert!((dvec(pair.normal).length() - 1.0).abs() < 1e-6, "{pair:?}");
     }
+    // Each triangle within the margin is a contact, once; one that is not is within the field's tolerance of it.
+    for t in n_triangles(&slab) {
+        let distance_m = distances[t as usize];
+        match contacts.iter().filter(|c| c.at.triangle == t).count() {
+            0 => assert!(distance_m > MARGIN_M, "{t}: {distance_m} m"),
+            1 => assert!(distance_m < MARGIN_M + tolerance_m, "{t}: {distance_m} m"),
+            n => panic!("{t} is given {n} times"),
+        }
+    }
+}
+
+/// Checks the distances of the probes at a proxy's position.
+fn check_probes(probes: &[palpate_probe_distance], proxy: DVec3) {
+    let slab = slab();
     assert_eq!(probes.len(), PROBES.len());
     for (n, (probe, (centre, radius_m))) in probes.iter().zip(PROBES).enumerate() {
         // The slab's top is the plane z = 0, and its sides are far.
@@ -151,15 +165,6 @@ fn check(Found { contacts, links, probes }: &Found, proxy: DVec3, tolerance_m: f
             weighed(triangle(&slab, probe.at.triangle, DVec3::ZERO), probe.at.barycentric);
         assert!(of_slab.distance(nearest) < ROUNDING_M, "{probe:?}");
         assert!(dvec(probe.at.normal).distance(DVec3::Z) < 1e-6, "{probe:?}");
-    }
-    // Each triangle within the margin is a contact, once; one that is not is within the field's tolerance of it.
-    for t in n_triangles(&slab) {
-        let distance_m = distances[t as usize];
-        match contacts.iter().filter(|c| c.at.triangle == t).count() {
-            0 => assert!(distance_m > MARGIN_M, "{t}: {distance_m} m"),
-            1 => assert!(distance_m < MARGIN_M + tolerance_m, "{t}: {distance_m} m"),
-            n => panic!("{t} is given {n} times"),
-        }
     }
 }
 
@@ -181,6 +186,7 @@ fn play(held: &Held) -> Vec<Found> {
     let step = |height_m: &f64| {
         let (proxy, found) = held.step(&ball_at(*height_m));
         check(&found, proxy, 1e-4);
+        check_probes(&found.probes, proxy);
         n_contacts += found.contacts.len();
         found
     };
@@ -196,6 +202,55 @@ fn contacts_of_the_process_are_those_of_brute_force() {
     let is_new = |found: &Found| found.contacts[0].flags & PALPATE_CONTACT_BEGAN != 0;
     assert_eq!((is_new(&found[2]), is_new(&found[3])), (true, false), "it begins once, and lasts");
     assert_eq!(found[2].contacts[0].contact_id, found[3].contacts[0].contact_id);
+}
+
+impl Held {
+    /// Asks for contacts at a pose, without the session.
+    fn asked(&self, pose: &palpate_pose) -> Found {
+        let query = palpate_contact_query { tool_id: TOOL, pose: *pose, ..Default::default() };
+        let mut links = [palpate_link_distance::default()];
+        let (contacts, _) = all(|to, room, n, _| {
+            // SAFETY: all pointers point to live objects, or are NULL with a capacity of 0.
+            unsafe {
+                let links = links.as_mut_ptr();
+                palpate_query_contacts(self.scene, &query, to, room, n, links, 1)
+            }
+        });
+        Found { contacts, links: links.to_vec(), probes: Vec::new() }
+    }
+}
+
+/// Contacts of a pose are those of brute force, and of a server bit for bit those of the process.
+#[test]
+fn a_pose_is_asked_about_without_a_session() {
+    let near = Held::open(local(), true);
+    let served = serve();
+    let far = served.as_ref().map(|served| Held::open(connect(&served.address), true));
+    let mut n_contacts = 0;
+    for height_m in HEIGHTS_M {
+        let pose = ball_at(height_m);
+        let found = near.asked(&pose);
+        n_contacts += found.contacts.len();
+        if height_m > 0.0 {
+            check(&found, dvec(pose.position_m), 1e-4);
+        }
+        let Some(far) = &far else { continue };
+        let told = far.asked(&pose);
+        assert_eq!(told.links, found.links, "{height_m}");
+        // The contract has contacts as f32.
+        let narrow = |v: palpate_vec3| [v.x as f32, v.y as f32, v.z as f32];
+        let ids = |found: &Found| {
+            let of = |c: &palpate_surface_contact| (c.at.triangle, c.at.link_triangle, c.flags);
+            found.contacts.iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&told), ids(&found), "{height_m}");
+        for (told, found) in told.contacts.iter().zip(&found.contacts) {
+            assert_eq!(narrow(told.at.on_tissue_m), narrow(found.at.on_tissue_m));
+            assert_eq!(narrow(told.at.normal), narrow(found.at.normal));
+            assert_eq!(told.at.signed_distance_m as f32, found.at.signed_distance_m as f32);
+        }
+    }
+    assert!(n_contacts >= 5, "{n_contacts} contacts");
 }
 
 #[test]

@@ -9,7 +9,9 @@ mod served;
 
 use std::ptr;
 
-use palpate_c::{code::palpate_code, plain::*, scene::*, server::*, session::*, version::VERSION};
+use palpate_c::{
+    code::palpate_code, plain::*, query::*, scene::*, server::*, session::*, version::VERSION,
+};
 use palpate_code::PALPATE_INVALID_ARGUMENT;
 
 use held::{Held, ball_at, ok, said, text};

@@ -12,7 +12,7 @@ use std::ptr;
 use glam::DVec3;
 use palpate::oracle::shapes::sphere;
 use palpate_c::{
-    code::*, driven::*, plain::*, report::*, scene::*, server::*, session::*, tube::*,
+    code::*, driven::*, plain::*, report::*, rows::*, scene::*, server::*, session::*, tube::*,
     version::VERSION,
 };
 use palpate_code::*;
@@ -149,6 +149,27 @@ fn check(mut server: *mut palpate_server, are_frames: bool) {
         assert_eq!(back[..3], bound.xyz[..3]);
         assert_eq!(back[3..] == there[3..], !are_frames);
         let all = bound.n_controls();
+        ok(palpate_drive(scene, tissue, kind, ptr::null(), bound.controls.as_ptr(), all));
+        // By a solver's own doubles, with a number between a control and the next.
+        let own: Vec<f64> = moved
+            .chunks(each)
+            .flat_map(|control| control.iter().map(|x| f64::from(*x)).chain([f64::NAN]))
+            .collect();
+        let rows = palpate_rows {
+            number: PALPATE_DOUBLE,
+            data: own.as_ptr().cast(),
+            n: all,
+            stride: (each + 1) * size_of::<f64>(),
+            ..Default::default()
+        };
+        ok(palpate_drive_rows(scene, tissue, kind, ptr::null(), &rows));
+        assert_eq!(exported(scene, tissue, n), there);
+        let one = palpate_rows { data: own.as_ptr().cast(), n: 1, ..rows };
+        ok(palpate_drive(scene, tissue, kind, ptr::null(), bound.controls.as_ptr(), all));
+        ok(palpate_drive_rows(scene, tissue, kind, first.as_ptr(), &one));
+        assert_eq!(exported(scene, tissue, n)[..3], there[..3]);
+        let more = palpate_rows { n: all + 1, ..rows };
+        refused(palpate_drive_rows(scene, tissue, kind, ptr::null(), &more), "state.n is");
         ok(palpate_drive(scene, tissue, kind, ptr::null(), bound.controls.as_ptr(), all));
         let far = [all as u32];
         let state = bound.controls.as_ptr();

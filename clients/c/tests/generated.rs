@@ -3,8 +3,10 @@
 use std::{fs, path::PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 9] =
-    ["code", "plain", "report", "server", "scene", "driven", "tube", "session", "version"];
+const SOURCES: [&str; 11] = [
+    "code", "plain", "report", "server", "scene", "query", "driven", "rows", "tube", "session",
+    "version",
+];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

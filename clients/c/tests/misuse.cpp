@@ -308,6 +308,51 @@ void scenes(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_deform_some(scene, tissue, first, broken.data() + 3, 1), "NaN");
     REFUSED(palpate_deform_some(scene, tissue, nullptr, moved, 1), "vertices is NULL");
     REFUSED(palpate_deform_some(scene, tissue, first, nullptr, 1), "positions is NULL");
+    // A solver's own arrays: doubles, five bytes after each other's end and nowhere aligned.
+    const std::size_t stride = 3 * sizeof(double) + 5;
+    std::vector<unsigned char> own(1 + 4 * stride);
+    for (std::size_t row = 0; row < 4; ++row) {
+        for (std::size_t k = 0; k < 3; ++k) {
+            const double number = moved[3 * row + k];
+            std::memcpy(&own[1 + row * stride + k * sizeof number], &number, sizeof number);
+        }
+    }
+    palpate_rows rows{};
+    rows.size = sizeof rows;
+    rows.number = PALPATE_DOUBLE;
+    rows.data = &own[1];
+    rows.n = 4;
+    rows.stride = stride;
+    const auto deformed = [&](const palpate_rows& given, const std::uint32_t* vertices = nullptr) {
+        return palpate_deform_rows(scene, tissue, vertices, &given);
+    };
+    REFUSED(palpate_deform_rows(nullptr, tissue, nullptr, &rows), "scene is NULL");
+    REFUSED(palpate_deform_rows(scene, tissue, nullptr, nullptr), "positions is NULL");
+    wrong_sizes(rows, "positions.size is ",
+                [&](auto* sent) { return palpate_deform_rows(scene, tissue, nullptr, sent); });
+    palpate_rows odd = rows;
+    odd.n = 3;
+    REFUSED(deformed(odd), "positions.n is 3, expected 4");
+    odd.n = SIZE_MAX;
+    REFUSED(deformed(odd, ids), "positions.n is");
+    odd = rows;
+    odd.number = 2;
+    REFUSED(deformed(odd), "positions.number is 2");
+    odd = rows;
+    odd.stride = 23;
+    REFUSED(deformed(odd), "positions.stride is 23, expected at least 24");
+    odd.stride = SIZE_MAX;
+    REFUSED(deformed(odd), "positions.stride is");
+    odd = rows;
+    odd.data = nullptr;
+    REFUSED(deformed(odd), "positions.data is NULL");
+    REFUSED(palpate_drive_rows(scene, tissue, PALPATE_POINTS, nullptr, &rows), "has no controls");
+    DOES(deformed(rows));
+    float stored[12];
+    std::size_t n_stored = 0, n_sides = 0;
+    std::uint32_t side_ids[4], corners_of[12];
+    DOES(palpate_export_tissue(scene, tissue, stored, 4, &n_stored, side_ids, corners_of, 4, &n_sides, nullptr));
+    MUST(n_stored == 4 && std::memcmp(stored, moved, sizeof moved) == 0);
     FAILS(PALPATE_NOT_FOUND, palpate_deform(scene, 77, moved, 4), "tissue 77");
     DOES(palpate_deform(scene, tissue, moved, 4));
     auto cut = sized<palpate_cut>();
@@ -361,6 +406,54 @@ void scenes(palpate_server* server, const std::string& folder) {
     DOES(palpate_nearest(scene, tissue, points, nearest, 1));
     MUST(nearest[0].tissue_id == tissue && nearest[0].signed_distance_m == metres[0]);
     DOES(palpate_nearest(scene, 0, nullptr, nullptr, 0));
+
+    palpate_contact_query query{};
+    query.size = sizeof query;
+    query.tool_id = tool;
+    query.pose = palpate::pose(0, 0, 0.0525);
+    palpate_surface_contact touched[32];
+    palpate_link_distance distance[2];
+    std::size_t n_touched = 7;
+    const auto asked = [&](std::size_t room, std::size_t n_distances) {
+        return palpate_query_contacts(scene, &query, touched, room, &n_touched, distance, n_distances);
+    };
+    REFUSED(palpate_query_contacts(nullptr, &query, touched, 32, &n_touched, distance, 1), "scene is NULL");
+    REFUSED(palpate_query_contacts(scene, nullptr, touched, 32, &n_touched, distance, 1), "query is NULL");
+    REFUSED(palpate_query_contacts(scene, &query, nullptr, 32, &n_touched, distance, 1), "contacts is NULL");
+    REFUSED(palpate_query_contacts(scene, &query, touched, 32, nullptr, distance, 1), "n is NULL");
+    REFUSED(palpate_query_contacts(scene, &query, touched, 32, &n_touched, nullptr, 1), "distances is NULL");
+    REFUSED(asked(SIZE_MAX, 1), "contacts has");
+    REFUSED(asked(32, 2), "n_distances is 2, expected 1");
+    MUST(n_touched == 0);
+    wrong_sizes(query, "query.size is ", [&](auto* sent) {
+        return palpate_query_contacts(scene, sent, touched, 32, &n_touched, distance, 1);
+    });
+    palpate_contact_query good = query;
+    query.contact_margin_m = NAN_;
+    REFUSED(asked(32, 1), "contact_margin_m");
+    query = good;
+    query.pose.orientation.w = 3;
+    REFUSED(asked(32, 1), "query.pose is");
+    query = good;
+    query.n_links = 1;
+    REFUSED(asked(32, 1), "query.links is NULL");
+    query.links = &no_pose;
+    REFUSED(asked(32, 1), "query.links is");
+    const palpate_pose two[] = {query.pose, query.pose};
+    query.links = two;
+    query.n_links = 2;
+    REFUSED(asked(32, 1), "expected");
+    query.n_links = 100;
+    REFUSED(asked(32, 1), "query.n_links is 100, expected at most");
+    query = good;
+    query.tool_id = 77;
+    FAILS(PALPATE_NOT_FOUND, asked(32, 1), "tool 77");
+    query = good;
+    DOES(asked(32, 1));
+    MUST(n_touched > 1 && distance[0].at.link == 0 && distance[0].n_contacts == n_touched);
+    const std::size_t all = n_touched;
+    FAILS(PALPATE_TOO_SMALL, asked(1, 0), "holds 1");
+    MUST(n_touched == all);
 
     std::size_t n_vertices = 0, n_triangles = 0;
     std::uint64_t revision = 0;

@@ -83,6 +83,14 @@ namespace Palpate
         ///  closest points that were found. `lower_bound_m` holds all the same.
         /// </summary>
         internal const uint PALPATE_DISTANCE_CUT_SHORT = 2;
+        /// <summary>
+        ///  Numbers of 4 bytes.
+        /// </summary>
+        internal const uint PALPATE_FLOAT = 0;
+        /// <summary>
+        ///  Numbers of 8 bytes.
+        /// </summary>
+        internal const uint PALPATE_DOUBLE = 1;
 
 
 
@@ -243,6 +251,12 @@ namespace Palpate
         internal static extern palpate_code palpate_export_tissue(palpate_scene* scene, uint tissue_id, float* positions, System.UIntPtr vertex_capacity, System.UIntPtr* n_vertices, uint* triangle_ids, uint* triangles, System.UIntPtr triangle_capacity, System.UIntPtr* n_triangles, ulong* geometry_revision);
 
         /// <summary>
+        ///  Opens a session: a tool held by a hand.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_open_session", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_open_session(palpate_scene* scene, palpate_session_options* options, palpate_session** session);
+
+        /// <summary>
         ///  Signed distances of up to 65,536 points to a tissue, or to the nearest one if `tissue_id` is 0. Negative inside,
         ///  infinite without tissue.
         /// </summary>
@@ -256,10 +270,13 @@ namespace Palpate
         internal static extern palpate_code palpate_nearest(palpate_scene* scene, uint tissue_id, palpate_vec3* points, palpate_surface_point* nearest, System.UIntPtr n_points);
 
         /// <summary>
-        ///  Opens a session: a tool held by a hand.
+        ///  Finds the contacts of a tool at a pose, and the distance of each of its links from the nearest tissue, without a
+        ///  session. Contacts are as in `palpate_surface_contacts`, none swept; `n` is set to their number, and if the buffer is
+        ///  smaller, returns `PALPATE_TOO_SMALL` and as many as fit. `distances` is NULL, with `n_distances` 0, or has space for
+        ///  one for each link.
         /// </summary>
-        [DllImport(__DllName, EntryPoint = "palpate_open_session", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        internal static extern palpate_code palpate_open_session(palpate_scene* scene, palpate_session_options* options, palpate_session** session);
+        [DllImport(__DllName, EntryPoint = "palpate_query_contacts", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_query_contacts(palpate_scene* scene, palpate_contact_query* query, palpate_surface_contact* contacts, System.UIntPtr capacity, System.UIntPtr* n, palpate_link_distance* distances, System.UIntPtr n_distances);
 
         /// <summary>
         ///  Moves controls of a tissue that was added with a binding, and the vertices that they carry. `kind`: that of the
@@ -276,6 +293,19 @@ namespace Palpate
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_control_loads", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_control_loads(palpate_session* session, uint tissue_id, uint* controls, double* forces_n, double* torques_nm, System.UIntPtr capacity, System.UIntPtr* n, ulong* geometry_revision);
+
+        /// <summary>
+        ///  As `palpate_deform`, or `palpate_deform_some` of these `vertices` if that is not NULL, in a solver's own array: rows
+        ///  of x, y, z.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_deform_rows", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_deform_rows(palpate_scene* scene, uint tissue_id, uint* vertices, palpate_rows* positions);
+
+        /// <summary>
+        ///  As `palpate_drive`, in a solver's own array: rows of three numbers for points, of seven for frames.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_drive_rows", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_drive_rows(palpate_scene* scene, uint tissue_id, uint kind, uint* controls, palpate_rows* state);
 
         /// <summary>
         ///  Makes a tube about `n_points` points at rest, at least two: x, y, z of each, metres, scene frame, no two neighbours
@@ -1138,6 +1168,38 @@ namespace Palpate
     }
 
     /// <summary>
+    ///  A tool at a pose.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_contact_query
+    {
+        /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
+        /// <summary>
+        ///  The tool.
+        /// </summary>
+        public uint tool_id;
+        /// <summary>
+        ///  Scene frame from tool frame.
+        /// </summary>
+        public palpate_pose pose;
+        /// <summary>
+        ///  Tool frame from link frame, one for each link; NULL: all at rest.
+        /// </summary>
+        public palpate_pose* links;
+        /// <summary>
+        ///  Number of links with a pose: that of the tool, or 0.
+        /// </summary>
+        public System.UIntPtr n_links;
+        /// <summary>
+        ///  Distance within which a triangle is a contact, metres; 0: as in a session.
+        /// </summary>
+        public double contact_margin_m;
+    }
+
+    /// <summary>
     ///  Connection state and counters of a session.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
@@ -1267,6 +1329,34 @@ namespace Palpate
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_scene
     {
+    }
+
+    /// <summary>
+    ///  Rows of numbers, as a solver has them.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_rows
+    {
+        /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
+        /// <summary>
+        ///  `PALPATE_FLOAT` or `PALPATE_DOUBLE`; doubles are rounded to floats.
+        /// </summary>
+        public uint number;
+        /// <summary>
+        ///  First number of the first row. Rows need not be aligned.
+        /// </summary>
+        public void* data;
+        /// <summary>
+        ///  Number of rows.
+        /// </summary>
+        public System.UIntPtr n;
+        /// <summary>
+        ///  Distance from a row to the next, bytes; 0: each follows the one before at once.
+        /// </summary>
+        public System.UIntPtr stride;
     }
 
     /// <summary>

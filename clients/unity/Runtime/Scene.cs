@@ -295,6 +295,40 @@ namespace Palpate
             return Array.ConvertAll(found, point => point.In(axes));
         }
 
+        /// <summary>
+        /// Copies what a tool touches at a pose, as many as fit, without a session, and the distance of each of its links,
+        /// one for each, or none. Returns the total number of contacts.
+        /// </summary>
+        public int QueryContacts(
+            uint tool, Pose pose, SurfaceContact[] into, LinkDistance[] links, double contactMarginM = 0)
+        {
+            palpate_contact_query query = new palpate_contact_query
+            {
+                size = (uint)sizeof(palpate_contact_query),
+                tool_id = tool,
+                pose = pose.To(axes),
+                contact_margin_m = contactMarginM,
+            };
+            UIntPtr n;
+            fixed (SurfaceContact* first = into)
+            fixed (LinkDistance* distances = links)
+            {
+                palpate_code code = Native.palpate_query_contacts(
+                    scene, &query, (palpate_surface_contact*)first, (UIntPtr)into.Length, &n,
+                    (palpate_link_distance*)distances, (UIntPtr)links.Length);
+                Session.CheckFilled(code);
+            }
+            for (int i = 0; i < Math.Min((int)n, into.Length); i++)
+            {
+                into[i].At = into[i].At.In(axes);
+            }
+            for (int i = 0; i < links.Length; i++)
+            {
+                links[i].At = links[i].At.In(axes);
+            }
+            return (int)n;
+        }
+
         /// <summary>Opens a session: a tool in a hand.</summary>
         public Session OpenSession(uint tool, SessionOptions options = default(SessionOptions))
         {

@@ -248,7 +248,7 @@ namespace Palpate
         /// Accepts codes that are no errors: no answer yet, and an array that is too small, which the caller sees from
         /// the length.
         /// </summary>
-        private static void CheckFilled(palpate_code code)
+        internal static void CheckFilled(palpate_code code)
         {
             if (code != palpate_code.PALPATE_TOO_SMALL && code != palpate_code.PALPATE_NO_ANSWER)
             {

@@ -198,6 +198,12 @@ public static class Hand
                 Vec3 centre = new Vec3(
                     beneath.Position.X, beneath.Position.Y, beneath.Position.Z + (beneath.SignedDistanceM + 0.001) * z);
                 Replay.Near(scene.Distances(new[] { centre }, slab)[0], beneath.SignedDistanceM + 0.001);
+                SurfaceContact[] asked = new SurfaceContact[64];
+                LinkDistance[] each = new LinkDistance[2];
+                Pose atProxy = newest.Proxy;
+                int n_asked = scene.QueryContacts(tool, atProxy, asked, each);
+                Replay.Expect(n_asked > 0 && each[0].Contacts + each[1].Contacts == n_asked, n_asked + " contacts of a pose");
+                Replay.Expect(asked[0].At.Tissue == slab && asked[0].At.Normal.Z * z > 0.999, "with the slab, from above");
                 Surface stored = scene.ExportTissue(slab);
                 float[] top = Mirrored(Slab, z);
                 uint[] faces = Turned(SlabSides, z);

@@ -28,6 +28,7 @@ use palpate::{
         TissueKind, TissueOptions, ToolId, ToolParts,
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
+        tick::{Session, ToolPose},
         tissue::{
             binding::{Binding, BindingError, Controls},
             cells::{CellTree, VolumeBinding, tetrahedra_of},
@@ -42,7 +43,8 @@ use palpate::{
 use parking_lot::Mutex;
 
 use super::{
-    Added, CutAlong, Moved, Opened, Running, Server, Theatre, TissueSize, snapshot::Snapshot,
+    Added, CutAlong, Moved, Opened, PosedTool, Running, Server, Theatre, TissueSize, Touched,
+    snapshot::Snapshot,
 };
 use crate::{
     code::{Failure, palpate_code::*},
@@ -418,6 +420,34 @@ impl Theatre for LocalTheatre {
             }
         };
         Ok(found.iter().map(point).collect())
+    }
+
+    fn contacts(&self, posed: &PosedTool) -> Result<Touched, Failure> {
+        self.scene.check()?;
+        let scene = &self.scene.scene;
+        let tool = scene.tool(ToolId(posed.tool)).map_err(of_scene)?;
+        let (got, expected) = (posed.links.len(), tool.links.len());
+        if got != 0 && got != expected {
+            let message = format!("there are {got} poses of links, expected {expected}");
+            return Err(Failure::argument(message));
+        }
+        let options = palpate_session_options {
+            contact_margin_m: posed.contact_margin_m,
+            ..Default::default()
+        };
+        let options = session::tick_options(&options, &tool)?;
+        let pose = ToolPose {
+            tool: tool.id,
+            scene_from_tool: posed.pose.clone(),
+            tool_from_link: posed.links.clone(),
+            teleport: false,
+        };
+        let mut forbidden = Vec::new();
+        scene.forbidden_regions(&mut forbidden);
+        let of = |error: &dyn std::fmt::Display| Failure::argument(error.to_string());
+        let mut asked = Session::new(Arc::clone(scene), &[tool.id], options).map_err(|e| of(&e))?;
+        let answer = asked.tick(1, &[pose], self.scene.now_ns(), &TimeLeft::endless());
+        Ok(Touched::of_engine(answer.map_err(|e| of(&e))?, &forbidden))
     }
 
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure> {

@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use tokio::{runtime::Runtime, time::timeout};
 
 use super::{
-    Added, CutAlong, Moved, Opened, Running, Server, Theatre, TissueSize,
+    Added, CutAlong, Moved, Opened, PosedTool, Running, Server, Theatre, TissueSize, Touched,
     snapshot::{Snapshot, at},
 };
 use crate::{
@@ -313,6 +313,27 @@ impl Theatre for RemoteTheatre {
             sign_certainty: found.sign_certainty.get(i).copied().unwrap_or_default().into(),
         };
         Ok(found.signed_distance_m.iter().enumerate().map(point).collect())
+    }
+
+    fn contacts(&self, posed: &PosedTool) -> Result<Touched, Failure> {
+        let tool = ToolPose {
+            tool_id: posed.tool,
+            pose: Some(on_the_wire(&posed.pose)),
+            link_poses: posed.links.iter().map(on_the_wire).collect(),
+            ..ToolPose::default()
+        };
+        let report = ReportOptions {
+            contact_margin_m: posed.contact_margin_m,
+            link_barycentrics: true,
+            ..ReportOptions::default()
+        };
+        let request = proto::QueryContactsRequest {
+            scene_id: self.scene_id.clone(),
+            tool: Some(tool),
+            report: Some(report),
+        };
+        let answer = self.connected.call(self.client().query_contacts(request))?;
+        Ok(Touched::of_server(&answer))
     }
 
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure> {

@@ -9,6 +9,7 @@ use palpate::{
     },
 };
 
+use super::Touched;
 use crate::plain::{
     PALPATE_CONTACT_BEGAN, PALPATE_CONTACT_FORBIDDEN, PALPATE_CONTACT_WHOLLY_INSIDE,
     PALPATE_DISTANCE_BEYOND, PALPATE_DISTANCE_CUT_SHORT, PALPATE_EDGE_EDGE, PALPATE_FACE_VERTEX,
@@ -133,7 +134,7 @@ impl Snapshot {
         let (p, q) = (proxy.position_m.unwrap_or_default(), proxy.orientation);
         let q = q.unwrap_or(proto::Quaternion { x: 0.0, y: 0.0, z: 0.0, w: 1.0 });
         let links: Vec<_> = answer.links.iter().map(link_of_server).collect();
-        let surface_contacts = surface_contacts_of_server(answer);
+        let surface_contacts = surface_contacts_of_server(&answer.links, &answer.tissues);
         Some(Snapshot {
             rendering: palpate_rendering {
                 sequence: answer.sequence,
@@ -159,6 +160,24 @@ impl Snapshot {
             feature_pairs: answer.links.iter().flat_map(feature_pairs_of_server).collect(),
             loads: loads.collect(),
         })
+    }
+}
+
+impl Touched {
+    /// Converts an answer of the engine.
+    pub(crate) fn of_engine(answer: &TickAnswer, forbidden: &[TissueId]) -> Touched {
+        Touched {
+            contacts: surface_contacts_of_engine(answer, forbidden),
+            links: answer.links.iter().map(link_of_engine).collect(),
+        }
+    }
+
+    /// Converts an answer of a server.
+    pub(crate) fn of_server(answer: &proto::QueryContactsResponse) -> Touched {
+        Touched {
+            contacts: surface_contacts_of_server(&answer.links, &answer.tissues),
+            links: answer.links.iter().map(link_of_server).collect(),
+        }
     }
 }
 
@@ -331,13 +350,16 @@ fn probe_of_server(answer: &proto::ProbeAnswer) -> palpate_probe_distance {
     }
 }
 
-fn surface_contacts_of_server(answer: &proto::TrackResponse) -> Vec<palpate_surface_contact> {
+fn surface_contacts_of_server(
+    links: &[proto::LinkAnswer],
+    tissues: &[proto::TissueState],
+) -> Vec<palpate_surface_contact> {
     let revision = |tissue: u32| {
-        let state = answer.tissues.iter().find(|state| state.tissue_id == tissue);
+        let state = tissues.iter().find(|state| state.tissue_id == tissue);
         state.map_or(0, |state| state.geometry_revision)
     };
     let mut found = Vec::new();
-    for link in &answer.links {
+    for link in links {
         let Some(sent) = &link.contacts else { continue };
         // The arrays from `link_barycentric` on may be shorter or empty.
         let lengths = [

@@ -207,7 +207,10 @@ impl Work {
 }
 
 /// Options of the session's ticks, within the limits of a server.
-fn tick_options(options: &palpate_session_options, tool: &Tool) -> Result<TickOptions, Failure> {
+pub(super) fn tick_options(
+    options: &palpate_session_options,
+    tool: &Tool,
+) -> Result<TickOptions, Failure> {
     let (sweep, feature_pairs) = (options.omit_sweep == 0, options.feature_pairs != 0);
     let mut ticks = TickOptions { sweep, feature_pairs, ..TickOptions::default() };
     let (margin, most) = (options.contact_margin_m, ticks.max_distance_m);
