@@ -16,6 +16,7 @@ pub mod mesh_source;
 mod proxied_host;
 mod routes;
 mod server_connection;
+mod streamed;
 mod tissue_binding;
 mod track_loop;
 
@@ -25,12 +26,13 @@ use crate::{
     servo::device_servo,
 };
 pub use address::ServerAddress;
-pub use connection::{Client, ExportedTissue, LinkUpload, TissueUpload};
+pub use connection::{Client, LinkUpload, TissueUpload};
 pub use deform_stream::DeformStream;
 pub use device::Device;
 pub use duplex::Duplex;
 pub use error::ClientError;
 use local_model::{of_the_wire, servo_options};
+pub use streamed::{ExportedTissue, FoundCollisions};
 pub use tissue_binding::TissueBinding;
 pub use track_loop::{LoopOptions, LoopStatus, TrackLoop};
 

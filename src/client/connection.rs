@@ -4,22 +4,27 @@ use std::{path::Path, pin::pin, sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, time::sleep};
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
-use tonic::{Response, Status, Streaming};
+use tonic::Streaming;
 
 use super::tissue_binding::TissueBinding;
 use super::{
-    address::ServerAddress, duplex::Duplex, error::ClientError, mesh_source::MeshSource,
-    routes::Routes, server_connection::ServerConnection,
+    address::ServerAddress,
+    duplex::Duplex,
+    error::ClientError,
+    mesh_source::MeshSource,
+    routes::Routes,
+    server_connection::ServerConnection,
+    streamed::{ExportedTissue, FoundCollisions, collisions, exported},
 };
 use crate::proto::{
     AddInstrumentRequest, AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader,
     AddToolRequest, AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse,
-    DeleteSceneRequest, EditTopologyRequest, EditTopologyResponse, ExportTissueRequest, FieldBuild,
-    GetSceneRequest, Incision, LinkHeader, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose,
-    Probe, QueryContactsRequest, QueryContactsResponse, QueryDistancesRequest,
-    QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TissueOptions,
-    TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request,
-    add_tool_request, export_tissue_response, track_request,
+    DeleteSceneRequest, DetectSelfCollisionsRequest, EditTopologyRequest, EditTopologyResponse,
+    ExportTissueRequest, FieldBuild, GetSceneRequest, HoldTissueRequest, HoldTissueResponse,
+    Incision, LinkHeader, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose, Probe,
+    QueryContactsRequest, QueryContactsResponse, QueryDistancesRequest, QueryDistancesResponse,
+    RemoveTissueRequest, RemoveToolRequest, Scene, TissueOptions, TrackRequest, TrackResponse,
+    TrackStart, WatchRequest, WatchResponse, add_tissue_request, add_tool_request, track_request,
 };
 
 /// A client of a server, and of the servers that it names as owners of scenes, with one connection to each, opened when
@@ -38,7 +43,8 @@ const LOSSES_MAX: u32 = 4;
 /// Interval between two queries for the progress of a field.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 /// Calls that change nothing.
-const LOOKS: [&str; 3] = ["ExportTissue", "GetScene", "QueryDistances"];
+const LOOKS: [&str; 5] =
+    ["DetectSelfCollisions", "ExportTissue", "GetScene", "QueryContacts", "QueryDistances"];
 
 /// Makes a call for a scene, and repeats it at the owner that a server names.
 macro_rules! of_scene {
@@ -113,21 +119,6 @@ impl TissueUpload {
         let mesh = Some(mesh);
         TissueUpload { name, mesh, options, fill_holes_m: 0.0, weld_m: 0.0, binding: None }
     }
-}
-
-/// A tissue's surface at one revision, as the server stores it: triangles may be turned.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ExportedTissue {
-    /// Geometry revision of the surface.
-    pub geometry_revision: u64,
-    /// Topology revision of the surface.
-    pub topology_revision: u64,
-    /// x, y, z of each vertex, metres, scene frame.
-    pub positions_m: Vec<f32>,
-    /// Ids of the triangles, ascending.
-    pub triangle_ids: Vec<u32>,
-    /// Three vertices of each triangle.
-    pub triangles: Vec<u32>,
 }
 
 impl Client {
@@ -458,6 +449,31 @@ impl Client {
         of_scene!(self, scene, "QueryContacts", at => at.haptics.query_contacts(request.clone()))
     }
 
+    /// Returns where tissues meet themselves and each other between two revisions.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses the call or is gone.
+    pub async fn self_collisions(
+        &mut self,
+        request: DetectSelfCollisionsRequest,
+    ) -> Result<FoundCollisions, ClientError> {
+        let scene = request.scene_id.as_str();
+        of_scene!(self, scene, "DetectSelfCollisions", at => collisions(&mut at, request.clone()))
+    }
+
+    /// Holds the newest revision of a tissue for [`Client::self_collisions`].
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses the call or is gone.
+    pub async fn hold_tissue(
+        &mut self,
+        scene_id: &str,
+        tissue_id: u32,
+    ) -> Result<HoldTissueResponse, ClientError> {
+        let request = HoldTissueRequest { scene_id: scene_id.to_owned(), tissue_id };
+        of_scene!(self, scene_id, "HoldTissue", at => at.scenes.hold_tissue(request.clone()))
+    }
+
     /// Returns the surface of a tissue. Barycentric weights of answers belong to its triangles.
     ///
     /// # Errors
@@ -530,31 +546,6 @@ impl Client {
         let answer = home.watches.clone().watch(request).await;
         home.opened("Watch", answer)
     }
-}
-
-/// Downloads a surface. An error of the stream is one of the call.
-async fn exported(
-    at: &mut ServerConnection,
-    request: ExportTissueRequest,
-) -> Result<Response<ExportedTissue>, Status> {
-    use export_tissue_response::Message;
-    let (metadata, mut messages, extensions) = at.scenes.export_tissue(request).await?.into_parts();
-    let mut surface = ExportedTissue::default();
-    while let Some(sent) = messages.message().await? {
-        match sent.message {
-            Some(Message::Header(header)) => {
-                surface.geometry_revision = header.geometry_revision;
-                surface.topology_revision = header.topology_revision;
-            }
-            Some(Message::Chunk(chunk)) => {
-                surface.positions_m.extend(chunk.positions_m);
-                surface.triangle_ids.extend(chunk.triangle_ids);
-                surface.triangles.extend(chunk.triangles);
-            }
-            None => {}
-        }
-    }
-    Ok(Response::from_parts(metadata, surface, extensions))
 }
 
 #[cfg(test)]

@@ -74,6 +74,9 @@
 // closest points that were found. `lower_bound_m` holds all the same.
 #define PALPATE_DISTANCE_CUT_SHORT 2
 
+// Stands for the newest revision of a tissue.
+#define PALPATE_NEWEST UINT64_MAX
+
 // Numbers of 4 bytes.
 #define PALPATE_FLOAT 0
 
@@ -502,6 +505,44 @@ typedef struct palpate_link_distance {
   uint32_t flags;
 } palpate_link_distance;
 
+// The two revisions between which a tissue moves, each held by `palpate_hold_tissue`, or `PALPATE_NEWEST`.
+typedef struct palpate_interval {
+  // The tissue.
+  uint32_t tissue_id;
+  // Geometry revision at time 0; `PALPATE_NEWEST`: as `to_revision`, so that the tissue stands still.
+  uint64_t from_revision;
+  // Geometry revision at time 1.
+  uint64_t to_revision;
+} palpate_interval;
+
+// First contact of two features: a vertex and a face, or two edges.
+typedef struct palpate_self_contact {
+  // Time of the contact, 0 to 1.
+  double toi;
+  // `PALPATE_VERTEX_FACE` or `PALPATE_EDGE_EDGE`.
+  uint32_t kind;
+  // Tissue of the vertex, or of the edge that is less by tissue and vertices.
+  uint32_t tissue_id;
+  // Tissue of the face, or of the other edge.
+  uint32_t other_tissue_id;
+  // The vertex and the face's three; or the ends of one edge, ascending, then of the other, ascending.
+  uint32_t vertices[4];
+  // The least triangle that has the vertex or the first edge.
+  uint32_t triangle;
+  // The face, or the least triangle that has the other edge.
+  uint32_t other_triangle;
+  // Weights of the contact on `triangle`.
+  struct palpate_vec3 barycentric;
+  // Weights of the contact on `other_triangle`.
+  struct palpate_vec3 other_barycentric;
+  // Closest point of the first feature at `toi`, scene frame.
+  struct palpate_vec3 point_m;
+  // Closest point of the other feature at `toi`.
+  struct palpate_vec3 other_point_m;
+  // Unit, towards the first feature from the other as they come together; zero if nothing defines it.
+  struct palpate_vec3 normal;
+} palpate_self_contact;
+
 // Rows of numbers, as a solver has them.
 typedef struct palpate_rows {
   // `sizeof` of this struct.
@@ -786,6 +827,25 @@ enum palpate_code palpate_query_contacts(struct palpate_scene *scene,
                                          size_t *n,
                                          struct palpate_link_distance *distances,
                                          size_t n_distances);
+
+// Holds the newest revision of a tissue, so that `palpate_self_collisions` may start from it; a tissue holds eight, and
+// the oldest gives way. `geometry_revision` is set to it.
+enum palpate_code palpate_hold_tissue(struct palpate_scene *scene,
+                                      uint32_t tissue_id,
+                                      uint64_t *geometry_revision);
+
+// Finds where tissues, each named once, meet themselves and, unless `within_each` is not 0, each other as they move
+// straight from one revision to the other: features nearer than `thickness_m`, the earliest first, every two at most
+// once. `n` is set to their number, at most 65,536; if the buffer is smaller, returns `PALPATE_TOO_SMALL` and as many as
+// fit.
+enum palpate_code palpate_self_collisions(struct palpate_scene *scene,
+                                          const struct palpate_interval *tissues,
+                                          size_t n_tissues,
+                                          double thickness_m,
+                                          uint32_t within_each,
+                                          struct palpate_self_contact *contacts,
+                                          size_t capacity,
+                                          size_t *n);
 
 // Moves controls of a tissue that was added with a binding, and the vertices that they carry. `kind`: that of the
 // binding. `controls`: the ids of those that move, each once, or NULL for all. `state`: three numbers for each point,

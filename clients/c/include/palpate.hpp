@@ -472,6 +472,19 @@ public:
             return palpate_query_contacts(get(), &query, to, room, n, distances.data(), distances.size());
         });
     }
+    // Where tissues meet themselves and each other as they move from one revision to another, the earliest first.
+    Result<std::vector<palpate_self_contact>> self_collisions(Span<const palpate_interval> tissues,
+                                                              double thickness_m = 0) const {
+        return detail::all<palpate_self_contact>([&](palpate_self_contact* to, std::size_t room, std::size_t* n) {
+            return palpate_self_collisions(get(), tissues.data(), tissues.size(), thickness_m, 0, to, room, n);
+        });
+    }
+    // Holds the newest revision of a tissue for `self_collisions`, and returns it.
+    Result<std::uint64_t> hold(std::uint32_t tissue_id) {
+        std::uint64_t revision = 0;
+        const palpate_code code = palpate_hold_tissue(get(), tissue_id, &revision);
+        return with(code, revision);
+    }
     // Moves all vertices in a solver's own array.
     Done deform(std::uint32_t tissue_id, const palpate_rows& positions) {
         return done(palpate_deform_rows(get(), tissue_id, nullptr, &positions));

@@ -12,6 +12,7 @@ use palpate::{
     geometry::Pose,
     scene::{
         Limits, Probe,
+        self_collision::{Interval, SelfCollisionOptions},
         tissue::{
             binding::ControlMove, deform::Deformation, edit::TopologyEdit, incision::Incision,
         },
@@ -26,6 +27,7 @@ use crate::{
         palpate_surface_contact, palpate_surface_point,
     },
     report::{Meshed, palpate_mesh_report},
+    self_collision::palpate_self_contact,
 };
 use snapshot::Snapshot;
 
@@ -66,6 +68,14 @@ pub(crate) trait Theatre: Send + Sync {
         tissue: Option<u32>,
         points: &[DVec3],
     ) -> Result<Vec<palpate_surface_point>, Failure>;
+    /// Holds the newest revision of a tissue, and returns it.
+    fn hold(&self, tissue: u32) -> Result<u64, Failure>;
+    /// Returns the earliest contacts of tissues with themselves and each other, and the number of all.
+    fn self_collisions(
+        &self,
+        tissues: &[Interval],
+        options: &SelfCollisionOptions,
+    ) -> Result<(Vec<palpate_self_contact>, usize), Failure>;
     /// Returns what a posed tool touches, and how far each of its links is from tissue.
     fn contacts(&self, posed: &PosedTool) -> Result<Touched, Failure>;
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure>;

@@ -166,6 +166,7 @@ mod tests {
             include_str!("query.rs"),
             include_str!("rows.rs"),
             include_str!("scene.rs"),
+            include_str!("self_collision.rs"),
             include_str!("driven.rs"),
             include_str!("tube.rs"),
             include_str!("session.rs"),

@@ -17,6 +17,7 @@ pub mod query;
 pub mod report;
 pub mod rows;
 pub mod scene;
+pub mod self_collision;
 pub mod server;
 pub mod session;
 pub mod tube;

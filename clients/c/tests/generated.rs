@@ -3,8 +3,18 @@
 use std::{fs, path::PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 11] = [
-    "code", "plain", "report", "server", "scene", "query", "driven", "rows", "tube", "session",
+const SOURCES: [&str; 12] = [
+    "code",
+    "plain",
+    "report",
+    "server",
+    "scene",
+    "query",
+    "self_collision",
+    "driven",
+    "rows",
+    "tube",
+    "session",
     "version",
 ];
 

@@ -410,7 +410,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     palpate_contact_query query{};
     query.size = sizeof query;
     query.tool_id = tool;
-    query.pose = palpate::pose(0, 0, 0.0525);
+    query.pose = palpate::pose(0.01, 0.01, -0.0045);
     palpate_surface_contact touched[32];
     palpate_link_distance distance[2];
     std::size_t n_touched = 7;
@@ -450,9 +450,9 @@ void scenes(palpate_server* server, const std::string& folder) {
     FAILS(PALPATE_NOT_FOUND, asked(32, 1), "tool 77");
     query = good;
     DOES(asked(32, 1));
-    MUST(n_touched > 1 && distance[0].at.link == 0 && distance[0].n_contacts == n_touched);
+    MUST(n_touched > 0 && distance[0].at.link == 0 && distance[0].n_contacts == n_touched);
     const std::size_t all = n_touched;
-    FAILS(PALPATE_TOO_SMALL, asked(1, 0), "holds 1");
+    FAILS(PALPATE_TOO_SMALL, asked(0, 0), "holds 0");
     MUST(n_touched == all);
 
     std::size_t n_vertices = 0, n_triangles = 0;

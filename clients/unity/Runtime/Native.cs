@@ -279,6 +279,22 @@ namespace Palpate
         internal static extern palpate_code palpate_query_contacts(palpate_scene* scene, palpate_contact_query* query, palpate_surface_contact* contacts, System.UIntPtr capacity, System.UIntPtr* n, palpate_link_distance* distances, System.UIntPtr n_distances);
 
         /// <summary>
+        ///  Holds the newest revision of a tissue, so that `palpate_self_collisions` may start from it; a tissue holds eight, and
+        ///  the oldest gives way. `geometry_revision` is set to it.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_hold_tissue", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_hold_tissue(palpate_scene* scene, uint tissue_id, ulong* geometry_revision);
+
+        /// <summary>
+        ///  Finds where tissues, each named once, meet themselves and, unless `within_each` is not 0, each other as they move
+        ///  straight from one revision to the other: features nearer than `thickness_m`, the earliest first, every two at most
+        ///  once. `n` is set to their number, at most 65,536; if the buffer is smaller, returns `PALPATE_TOO_SMALL` and as many as
+        ///  fit.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_self_collisions", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_self_collisions(palpate_scene* scene, palpate_interval* tissues, System.UIntPtr n_tissues, double thickness_m, uint within_each, palpate_self_contact* contacts, System.UIntPtr capacity, System.UIntPtr* n);
+
+        /// <summary>
         ///  Moves controls of a tissue that was added with a binding, and the vertices that they carry. `kind`: that of the
         ///  binding. `controls`: the ids of those that move, each once, or NULL for all. `state`: three numbers for each point,
         ///  seven for each frame, as in `palpate_binding`. Returns once sessions can see it.
@@ -1329,6 +1345,82 @@ namespace Palpate
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_scene
     {
+    }
+
+    /// <summary>
+    ///  The two revisions between which a tissue moves, each held by `palpate_hold_tissue`, or `PALPATE_NEWEST`.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_interval
+    {
+        /// <summary>
+        ///  The tissue.
+        /// </summary>
+        public uint tissue_id;
+        /// <summary>
+        ///  Geometry revision at time 0; `PALPATE_NEWEST`: as `to_revision`, so that the tissue stands still.
+        /// </summary>
+        public ulong from_revision;
+        /// <summary>
+        ///  Geometry revision at time 1.
+        /// </summary>
+        public ulong to_revision;
+    }
+
+    /// <summary>
+    ///  First contact of two features: a vertex and a face, or two edges.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_self_contact
+    {
+        /// <summary>
+        ///  Time of the contact, 0 to 1.
+        /// </summary>
+        public double toi;
+        /// <summary>
+        ///  `PALPATE_VERTEX_FACE` or `PALPATE_EDGE_EDGE`.
+        /// </summary>
+        public uint kind;
+        /// <summary>
+        ///  Tissue of the vertex, or of the edge that is less by tissue and vertices.
+        /// </summary>
+        public uint tissue_id;
+        /// <summary>
+        ///  Tissue of the face, or of the other edge.
+        /// </summary>
+        public uint other_tissue_id;
+        /// <summary>
+        ///  The vertex and the face's three; or the ends of one edge, ascending, then of the other, ascending.
+        /// </summary>
+        public fixed uint vertices[4];
+        /// <summary>
+        ///  The least triangle that has the vertex or the first edge.
+        /// </summary>
+        public uint triangle;
+        /// <summary>
+        ///  The face, or the least triangle that has the other edge.
+        /// </summary>
+        public uint other_triangle;
+        /// <summary>
+        ///  Weights of the contact on `triangle`.
+        /// </summary>
+        public palpate_vec3 barycentric;
+        /// <summary>
+        ///  Weights of the contact on `other_triangle`.
+        /// </summary>
+        public palpate_vec3 other_barycentric;
+        /// <summary>
+        ///  Closest point of the first feature at `toi`, scene frame.
+        /// </summary>
+        public palpate_vec3 point_m;
+        /// <summary>
+        ///  Closest point of the other feature at `toi`.
+        /// </summary>
+        public palpate_vec3 other_point_m;
+        /// <summary>
+        ///  Unit, towards the first feature from the other as they come together; zero if nothing defines it.
+        /// </summary>
+        public palpate_vec3 normal;
     }
 
     /// <summary>

@@ -28,6 +28,7 @@ use palpate::{
         TissueKind, TissueOptions, ToolId, ToolParts,
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
+        self_collision::{Interval, SelfCollisionError, SelfCollisionOptions, self_collisions},
         tick::{Session, ToolPose},
         tissue::{
             binding::{Binding, BindingError, Controls},
@@ -44,7 +45,7 @@ use parking_lot::Mutex;
 
 use super::{
     Added, CutAlong, Moved, Opened, PosedTool, Running, Server, Theatre, TissueSize, Touched,
-    snapshot::Snapshot,
+    snapshot::{Snapshot, self_contact_of_engine},
 };
 use crate::{
     code::{Failure, palpate_code::*},
@@ -53,6 +54,7 @@ use crate::{
         palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
     },
     report::{Meshed, palpate_mesh_report},
+    self_collision::palpate_self_contact,
 };
 use field_builds::FieldBuilds;
 use session::LocalSession;
@@ -420,6 +422,27 @@ impl Theatre for LocalTheatre {
             }
         };
         Ok(found.iter().map(point).collect())
+    }
+
+    fn hold(&self, tissue: u32) -> Result<u64, Failure> {
+        self.scene.check()?;
+        let tissue = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?;
+        Ok(*tissue.hold().last().expect("the newest is held"))
+    }
+
+    fn self_collisions(
+        &self,
+        tissues: &[Interval],
+        options: &SelfCollisionOptions,
+    ) -> Result<(Vec<palpate_self_contact>, usize), Failure> {
+        self.scene.check()?;
+        let found = self_collisions(&self.scene.scene, tissues, options, &|| false);
+        let found = found.map_err(|error| match error {
+            SelfCollisionError::Scene(error) => of_scene(error),
+            error => Failure::argument(error.to_string()),
+        })?;
+        let n_found = found.totals.iter().sum::<u64>() as usize;
+        Ok((found.contacts.iter().map(self_contact_of_engine).collect(), n_found))
     }
 
     fn contacts(&self, posed: &PosedTool) -> Result<Touched, Failure> {

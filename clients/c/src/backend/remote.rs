@@ -17,6 +17,7 @@ use palpate::{
     },
     scene::{
         Limits, Probe,
+        self_collision::{Interval, Scope, SelfCollisionOptions},
         tissue::{
             binding::ControlMove, deform::Deformation, edit::TopologyEdit, incision::Incision,
         },
@@ -28,7 +29,7 @@ use tokio::{runtime::Runtime, time::timeout};
 
 use super::{
     Added, CutAlong, Moved, Opened, PosedTool, Running, Server, Theatre, TissueSize, Touched,
-    snapshot::{Snapshot, at},
+    snapshot::{Snapshot, at, self_contacts_of_server},
 };
 use crate::{
     code::{Failure, palpate_code::*},
@@ -36,6 +37,7 @@ use crate::{
         palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
     },
     report::{Meshed, palpate_mesh_report},
+    self_collision::palpate_self_contact,
 };
 
 /// A connection, and the thread that drives it.
@@ -313,6 +315,37 @@ impl Theatre for RemoteTheatre {
             sign_certainty: found.sign_certainty.get(i).copied().unwrap_or_default().into(),
         };
         Ok(found.signed_distance_m.iter().enumerate().map(point).collect())
+    }
+
+    fn hold(&self, tissue: u32) -> Result<u64, Failure> {
+        let held = self.connected.call(self.client().hold_tissue(&self.scene_id, tissue))?;
+        Ok(held.geometry_revision)
+    }
+
+    fn self_collisions(
+        &self,
+        tissues: &[Interval],
+        options: &SelfCollisionOptions,
+    ) -> Result<(Vec<palpate_self_contact>, usize), Failure> {
+        let interval = |of: &Interval| proto::TissueInterval {
+            tissue_id: of.tissue.0,
+            from_geometry_revision: of.from,
+            to_geometry_revision: of.to.unwrap_or_default(),
+        };
+        let scope = match options.scope {
+            Scope::All => proto::CollisionScope::All,
+            Scope::WithinEach => proto::CollisionScope::WithinEach,
+        };
+        let request = proto::DetectSelfCollisionsRequest {
+            scene_id: self.scene_id.clone(),
+            tissues: tissues.iter().map(interval).collect(),
+            thickness_m: options.thickness_m,
+            scope: scope.into(),
+            max_contacts: options.max_contacts as u32,
+        };
+        let found = self.connected.call(self.client().self_collisions(request))?;
+        let n_found = (found.totals.vertex_face + found.totals.edge_edge) as usize;
+        Ok((found.contacts.iter().flat_map(self_contacts_of_server).collect(), n_found))
     }
 
     fn contacts(&self, posed: &PosedTool) -> Result<Touched, Failure> {

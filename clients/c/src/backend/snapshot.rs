@@ -5,7 +5,9 @@ use palpate::{
     proxy::{ProxyContact, RenderState, RenderedSession},
     scene::{
         Contact, ContactState, ContactStatus, Distance, LinkAnswer, ProbeAnswer, TickAnswer,
-        TissueId, tick::feature_pairs::FeaturePairKind,
+        TissueId,
+        self_collision::{FeatureContact, FeatureKind},
+        tick::feature_pairs::FeaturePairKind,
     },
 };
 
@@ -18,6 +20,7 @@ use crate::plain::{
     palpate_render_state, palpate_rendering, palpate_surface_contact, palpate_surface_point,
     palpate_vec3,
 };
+use crate::self_collision::palpate_self_contact;
 use palpate_render_state::*;
 
 /// The part of an answer that C reads.
@@ -398,6 +401,60 @@ fn surface_contacts_of_server(
         }));
     }
     found
+}
+
+pub(crate) fn self_contact_of_engine(found: &FeatureContact) -> palpate_self_contact {
+    let [on, other] = &found.on;
+    palpate_self_contact {
+        toi: found.toi,
+        kind: match found.kind {
+            FeatureKind::VertexFace => PALPATE_VERTEX_FACE,
+            FeatureKind::EdgeEdge => PALPATE_EDGE_EDGE,
+        },
+        tissue_id: found.tissues[0].0,
+        other_tissue_id: found.tissues[1].0,
+        vertices: found.vertices,
+        triangle: on.triangle.0,
+        other_triangle: other.triangle.0,
+        barycentric: palpate_vec3::of(on.barycentric),
+        other_barycentric: palpate_vec3::of(other.barycentric),
+        point_m: palpate_vec3::of(on.position),
+        other_point_m: palpate_vec3::of(other.position),
+        normal: palpate_vec3::of(found.normal),
+    }
+}
+
+pub(crate) fn self_contacts_of_server(sent: &proto::FeatureContacts) -> Vec<palpate_self_contact> {
+    let vertices = sent.vertex_ids.as_chunks().0;
+    // Arrays of different lengths from a server are cut to the shortest.
+    let lengths = [
+        sent.toi.len(),
+        sent.kinds.len(),
+        sent.tissue_ids.len(),
+        sent.other_tissue_ids.len(),
+        vertices.len(),
+        sent.triangle_ids.len(),
+        sent.other_triangle_ids.len(),
+    ];
+    let n = lengths.into_iter().min().unwrap_or_default();
+    let contact = |i| palpate_self_contact {
+        toi: sent.toi[i],
+        kind: match proto::FeatureKind::try_from(sent.kinds[i]) {
+            Ok(proto::FeatureKind::EdgeEdge) => PALPATE_EDGE_EDGE,
+            _ => PALPATE_VERTEX_FACE,
+        },
+        tissue_id: sent.tissue_ids[i],
+        other_tissue_id: sent.other_tissue_ids[i],
+        vertices: vertices[i],
+        triangle: sent.triangle_ids[i],
+        other_triangle: sent.other_triangle_ids[i],
+        barycentric: at(&sent.barycentric_xyz, i),
+        other_barycentric: at(&sent.other_barycentric_xyz, i),
+        point_m: at(&sent.point_xyz_m, i),
+        other_point_m: at(&sent.other_point_xyz_m, i),
+        normal: at(&sent.normal_xyz, i),
+    };
+    (0..n).map(contact).collect()
 }
 
 /// Entry `i` of an array with three numbers for each entry; zeros beyond its end.
