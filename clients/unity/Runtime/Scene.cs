@@ -297,11 +297,14 @@ namespace Palpate
 
         /// <summary>
         /// Copies what a tool touches at a pose, as many as fit, without a session, and the distance of each of its links,
-        /// one for each, or none. Returns the total number of contacts.
+        /// one for each, or none. `linkPoses` (link frame to tool frame): one for each link, or none, all at rest. Returns
+        /// the total number of contacts.
         /// </summary>
         public int QueryContacts(
-            uint tool, Pose pose, SurfaceContact[] into, LinkDistance[] links, double contactMarginM = 0)
+            uint tool, Pose pose, Pose[] linkPoses, SurfaceContact[] into, LinkDistance[] links,
+            double contactMarginM = 0)
         {
+            palpate_pose[] placed = Array.ConvertAll(linkPoses, link => link.To(axes));
             palpate_contact_query query = new palpate_contact_query
             {
                 size = (uint)sizeof(palpate_contact_query),
@@ -310,9 +313,12 @@ namespace Palpate
                 contact_margin_m = contactMarginM,
             };
             UIntPtr n;
+            fixed (palpate_pose* each = placed)
             fixed (SurfaceContact* first = into)
             fixed (LinkDistance* distances = links)
             {
+                query.links = each;
+                query.n_links = (UIntPtr)placed.Length;
                 palpate_code code = Native.palpate_query_contacts(
                     scene, &query, (palpate_surface_contact*)first, (UIntPtr)into.Length, &n,
                     (palpate_link_distance*)distances, (UIntPtr)links.Length);

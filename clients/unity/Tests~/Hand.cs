@@ -201,9 +201,10 @@ public static class Hand
                 SurfaceContact[] asked = new SurfaceContact[64];
                 LinkDistance[] each = new LinkDistance[2];
                 Pose atProxy = newest.Proxy;
-                int n_asked = scene.QueryContacts(tool, atProxy, asked, each);
+                int n_asked = scene.QueryContacts(tool, atProxy, links, asked, each);
                 Replay.Expect(n_asked > 0 && each[0].Contacts + each[1].Contacts == n_asked, n_asked + " contacts of a pose");
-                Replay.Expect(asked[0].At.Tissue == slab && asked[0].At.Normal.Z * z > 0.999, "with the slab, from above");
+                // The jaw is where the hand has it, and no tissue holds it back.
+                Replay.Expect(asked[0].At.Tissue == slab && each[1].At.SignedDistanceM < -1e-4, "it is in the slab: " + each[0].At.SignedDistanceM + ", " + each[1].At.SignedDistanceM + " m");
                 Surface stored = scene.ExportTissue(slab);
                 float[] top = Mirrored(Slab, z);
                 uint[] faces = Turned(SlabSides, z);

@@ -461,7 +461,7 @@ impl Theatre for LocalTheatre {
         let options = session::tick_options(&options, &tool)?;
         let pose = ToolPose {
             tool: tool.id,
-            scene_from_tool: posed.pose.clone(),
+            scene_from_tool: posed.pose,
             tool_from_link: posed.links.clone(),
             teleport: false,
         };
