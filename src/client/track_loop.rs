@@ -103,6 +103,12 @@ impl TrackLoop {
         self.shared.newest()
     }
 
+    /// Reads the newest answer as [`TrackLoop::newest`] returns it, but never waits: `None` also if another thread has
+    /// it in hand. For a device's thread.
+    pub fn try_newest<T>(&self, read: impl FnOnce(&TrackResponse) -> T) -> Option<T> {
+        self.shared.try_newest(read)
+    }
+
     /// Returns the state of the loop so far.
     pub fn status(&self) -> LoopStatus {
         self.shared.status()

@@ -8,6 +8,7 @@ use palpate::{
     oracle::{Random, shapes},
     scene::{
         Limits, Tissue, TissueKind, TissueOptions,
+        memory::binding_bytes_expected,
         saved::{SavedScene, SceneChange},
         tissue::{
             binding::{Binding, BindingError, ControlFrame, ControlMove, Controls},
@@ -482,4 +483,14 @@ fn the_memory_of_a_binding_counts() {
     assert!((16 * n_weights as i64..64 * n_weights as i64).contains(&more), "{more} bytes");
     let state: Arc<Driven> = bound.current().driven.clone().expect("it is driven");
     assert_eq!(state.binding.weights().n_weights(), n_weights);
+
+    // The worst for each weight: vertices with a frame each, and no two alike.
+    let n = data.positions.len() as u32;
+    let weights = VertexWeights::each_alone(n);
+    let frames = Controls::Frames(random_frames(n as usize, &mut Random::new(3)));
+    let made = Binding::new(frames, weights, &data.positions).expect("a binding");
+    let state = Driven::at_rest(made);
+    let (bytes, n) = (state.heap_bytes() as u64, u64::from(n));
+    assert!(bytes < binding_bytes_expected(n, n), "{bytes} bytes for {n} weights");
+    assert!(3 * bytes > binding_bytes_expected(n, n), "{bytes} bytes for {n} weights");
 }

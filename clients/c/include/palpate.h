@@ -34,6 +34,15 @@
 // The proxy left the radius in which the model is complete: the force may lack some contacts.
 #define PALPATE_BEYOND_RADIUS 4
 
+// The tool is in tissue that was put there: it is given no force by that tissue until it is out.
+#define PALPATE_IS_EMBEDDED 8
+
+// Tissue closed on the tool from several sides and leaves it no room.
+#define PALPATE_IS_SQUEEZED 16
+
+// The engine's time ended before the answer was done: it holds the last one's force.
+#define PALPATE_IS_LATE 32
+
 // Controls are points, such as the nodes of a volume mesh.
 #define PALPATE_POINTS 0
 
@@ -565,7 +574,8 @@ typedef struct palpate_wrench {
   struct palpate_vec3 torque_nm;
   // Time since the tick that the force's model answers was sent, seconds.
   double model_age_s;
-  // Any of `PALPATE_LIMITED`, `PALPATE_FADING` and `PALPATE_BEYOND_RADIUS`, combined.
+  // Any of `PALPATE_LIMITED`, `PALPATE_FADING`, `PALPATE_BEYOND_RADIUS`, and of the newest answer's state
+  // `PALPATE_IS_EMBEDDED`, `PALPATE_IS_SQUEEZED` and `PALPATE_IS_LATE`, combined.
   uint32_t flags;
 } palpate_wrench;
 

@@ -23,8 +23,8 @@ use palpate::{
 use crate::{
     code::Failure,
     plain::{
-        palpate_cut_made, palpate_link_distance, palpate_session_options, palpate_session_status,
-        palpate_surface_contact, palpate_surface_point,
+        palpate_cut_made, palpate_link_distance, palpate_render_state, palpate_session_options,
+        palpate_session_status, palpate_surface_contact, palpate_surface_point,
     },
     report::{Meshed, palpate_mesh_report},
     self_collision::palpate_self_contact,
@@ -141,6 +141,8 @@ pub(crate) trait Running: Send + Sync {
     fn tick(&self, pose: &Pose, links: &[Pose], at_ns: u64) -> Result<(), Failure>;
     /// Returns the newest answer.
     fn newest(&self) -> Option<Arc<Snapshot>>;
+    /// Returns the newest answer's state, if it can be read without waiting.
+    fn state(&self) -> Option<palpate_render_state>;
     fn status(&self) -> palpate_session_status;
     /// Returns the error that ended the session, if any.
     fn check(&self) -> Result<(), Failure>;

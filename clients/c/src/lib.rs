@@ -9,6 +9,7 @@
 mod backend;
 mod border;
 pub mod code;
+mod device_call;
 pub mod driven;
 mod growing;
 mod mesh;

@@ -53,7 +53,8 @@ pub struct palpate_wrench {
     pub torque_nm: palpate_vec3,
     /// Time since the tick that the force's model answers was sent, seconds.
     pub model_age_s: f64,
-    /// Any of `PALPATE_LIMITED`, `PALPATE_FADING` and `PALPATE_BEYOND_RADIUS`, combined.
+    /// Any of `PALPATE_LIMITED`, `PALPATE_FADING`, `PALPATE_BEYOND_RADIUS`, and of the newest answer's state
+    /// `PALPATE_IS_EMBEDDED`, `PALPATE_IS_SQUEEZED` and `PALPATE_IS_LATE`, combined.
     pub flags: u32,
 }
 
@@ -63,6 +64,12 @@ pub const PALPATE_LIMITED: u32 = 1;
 pub const PALPATE_FADING: u32 = 2;
 /// The proxy left the radius in which the model is complete: the force may lack some contacts.
 pub const PALPATE_BEYOND_RADIUS: u32 = 4;
+/// The tool is in tissue that was put there: it is given no force by that tissue until it is out.
+pub const PALPATE_IS_EMBEDDED: u32 = 8;
+/// Tissue closed on the tool from several sides and leaves it no room.
+pub const PALPATE_IS_SQUEEZED: u32 = 16;
+/// The engine's time ended before the answer was done: it holds the last one's force.
+pub const PALPATE_IS_LATE: u32 = 32;
 
 /// Triangles over shared vertices, counter-clockwise seen from outside.
 #[repr(C)]

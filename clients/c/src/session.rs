@@ -2,11 +2,6 @@
 
 use std::{ptr, sync::Arc, time::Instant};
 
-use palpate::{
-    coupling::posture::{Posture, RENDERED_LINKS_MAX},
-    geometry::Pose,
-    servo::{DevicePose, DeviceServo, ServoSample},
-};
 use parking_lot::Mutex;
 
 use crate::{
@@ -14,14 +9,14 @@ use crate::{
         Opened, Running,
         snapshot::{Load, Snapshot},
     },
-    border::{array, buffer, call, out, read},
-    code::{Failure, palpate_code, remember},
+    border::{buffer, call, out, read},
+    code::{Failure, palpate_code},
+    device_call::{Device, DeviceSample, NOWHERE, Wrong, call_of_device, checked},
     growing,
     plain::{
-        PALPATE_BEYOND_RADIUS, PALPATE_FADING, PALPATE_LIMITED, palpate_contact,
-        palpate_feature_pair, palpate_link_distance, palpate_pose, palpate_probe_distance,
-        palpate_rendering, palpate_session_options, palpate_session_status,
-        palpate_surface_contact, palpate_vec3, palpate_wrench,
+        palpate_contact, palpate_feature_pair, palpate_link_distance, palpate_pose,
+        palpate_probe_distance, palpate_rendering, palpate_session_options, palpate_session_status,
+        palpate_surface_contact, palpate_wrench,
     },
     server::close,
 };
@@ -36,25 +31,14 @@ pub struct palpate_session {
     is_lock_step: bool,
 }
 
-struct Device {
-    servo: DeviceServo,
-    /// Time of the last call.
-    called: Instant,
-    /// Sum of all steps, in lock-step.
-    time_s: f64,
-}
-
-/// Longest accepted time between two samples, seconds.
-const DT_S_MAX: f64 = 10.0;
-const NS_PER_S: f64 = 1e9;
-
 impl palpate_session {
     pub(crate) fn opened(
         opened: Opened,
         options: &palpate_session_options,
     ) -> *mut palpate_session {
         let Opened { n_links, servo, running } = opened;
-        let servo = Mutex::new(Device { servo, called: Instant::now(), time_s: 0.0 });
+        let servo =
+            Mutex::new(Device { servo, called: Instant::now(), time_s: 0.0, state_flag: 0 });
         let is_lock_step = options.lock_step != 0;
         Box::into_raw(Box::new(palpate_session { servo, running, n_links, is_lock_step }))
     }
@@ -129,7 +113,7 @@ pub unsafe extern "C" fn palpate_servo_links(
         let mut device = session.servo.try_lock().ok_or(Wrong::Busy)?;
         let at_ns = session.running.now_ns();
         let sample = DeviceSample::read(pose, (links, n_links), session.n_links, dt_s);
-        device.feel(sample, at_ns, wrench)
+        device.feel(sample, at_ns, session.running.state(), wrench)
     })
 }
 
@@ -171,7 +155,8 @@ pub unsafe extern "C" fn palpate_step(
             sample.posture = NOWHERE;
         }
         let at_ns = device.at_ns();
-        let felt = device.feel(sample, at_ns, wrench).map_err(Wrong::failure);
+        let felt =
+            device.feel(sample, at_ns, session.running.state(), wrench).map_err(Wrong::failure);
         refused.and(felt)
     })
 }
@@ -400,201 +385,4 @@ pub(crate) fn fill<T: Copy>(room: &mut [T], found: &[T]) -> Result<(), Failure> 
     let (got, expected) = (room.len(), found.len());
     let message = || format!("the buffer holds {got}, expected {expected}");
     if fit < expected { Err(Failure::new(PALPATE_TOO_SMALL, message())) } else { Ok(()) }
-}
-
-/// Arguments of a device's call. An invalid pose is stored as one that is not rigid, which lets the force fade.
-struct DeviceSample {
-    posture: Posture,
-    n_links: usize,
-    dt_s: f64,
-    wrong: Option<Wrong>,
-}
-
-impl DeviceSample {
-    /// # Safety
-    /// The pointers are NULL, or point to valid values.
-    unsafe fn read(
-        pose: *const palpate_pose,
-        (links, n_links): (*const palpate_pose, usize),
-        n_expected: usize,
-        dt_s: f64,
-    ) -> DeviceSample {
-        let mut given = DeviceSample { posture: NOWHERE, n_links: 0, dt_s, wrong: None };
-        if !(0.0..=DT_S_MAX).contains(&dt_s) {
-            given.wrong = Some(Wrong::Time(dt_s));
-        }
-        // SAFETY: guaranteed by the caller.
-        let (at, each) = unsafe {
-            let at = checked(pose, "pose").map(|pose| (*pose).checked());
-            (at, checked_links(links, n_links, n_expected))
-        };
-        match (at, each) {
-            (Err(wrong), _) | (_, Err(wrong)) => given.wrong = Some(wrong),
-            (Ok(None), _) => given.wrong = Some(Wrong::Pose),
-            (Ok(Some(at)), Ok(each)) => {
-                given.posture = posture(&at, &[]);
-                for (place, sent) in given.posture.tool_from_link.iter_mut().zip(each) {
-                    match sent.checked() {
-                        Some(link) => *place = link,
-                        None => given.wrong = Some(Wrong::Pose),
-                    }
-                }
-                given.n_links = each.len();
-            }
-        }
-        if given.wrong.is_none() && !given.posture.is_rigid() {
-            given.wrong = Some(Wrong::Pose);
-        }
-        if given.wrong.is_some() {
-            given.posture = NOWHERE;
-        }
-        given
-    }
-}
-
-/// Checks a pointer of a device's call.
-fn checked<T>(pointer: *const T, name: &'static str) -> Result<*const T, Wrong> {
-    let is_good = !pointer.is_null() && pointer.is_aligned();
-    if is_good { Ok(pointer) } else { Err(Wrong::Null(name)) }
-}
-
-/// # Safety
-/// NULL, or `n_links` poses.
-unsafe fn checked_links<'a>(
-    links: *const palpate_pose,
-    n_links: usize,
-    n_expected: usize,
-) -> Result<&'a [palpate_pose], Wrong> {
-    if n_links == 0 {
-        return Ok(&[]);
-    }
-    // A tool with more links is not rendered.
-    if n_links != n_expected || n_links > RENDERED_LINKS_MAX {
-        return Err(Wrong::Links { got: n_links, n_expected });
-    }
-    checked(links, "links")?;
-    // SAFETY: guaranteed by the caller.
-    Ok(unsafe { array(links, n_links, "links") }.unwrap_or(&[]))
-}
-
-/// Stands for the posture of a device whose pose is invalid.
-const NOWHERE: Posture = Posture {
-    scene_from_tool: Pose { translation: glam::DVec3::NAN, ..Pose::IDENTITY },
-    ..Posture::AT_ORIGIN
-};
-
-pub(crate) fn posture(pose: &Pose, links: &[Pose]) -> Posture {
-    let mut posture = Posture { scene_from_tool: *pose, ..Posture::AT_ORIGIN };
-    posture.tool_from_link[..links.len()].copy_from_slice(links);
-    posture
-}
-
-impl Device {
-    fn at_ns(&self) -> u64 {
-        (self.time_s * NS_PER_S).round() as u64
-    }
-
-    fn feel(
-        &mut self,
-        sample: DeviceSample,
-        at_ns: u64,
-        wrench: &mut palpate_wrench,
-    ) -> Result<(), Wrong> {
-        let DeviceSample { posture, n_links, mut dt_s, wrong } = sample;
-        let passed = std::mem::replace(&mut self.called, Instant::now()).elapsed();
-        if let Some(Wrong::Time(_)) = wrong {
-            // A fading force must reach zero, even if the host's time is wrong.
-            dt_s = passed.as_secs_f64();
-        }
-        *wrench = wrench_of(&self.servo.step(&DevicePose { posture, n_links, at_ns }, dt_s));
-        wrong.map_or(Ok(()), Err)
-    }
-}
-
-fn wrench_of(felt: &ServoSample) -> palpate_wrench {
-    let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
-    palpate_wrench {
-        force_n: palpate_vec3::of(felt.force_n),
-        torque_nm: palpate_vec3::of(felt.torque_nm),
-        model_age_s: felt.model_age_s,
-        flags: flag(felt.limited, PALPATE_LIMITED)
-            | flag(felt.is_fading, PALPATE_FADING)
-            | flag(felt.is_beyond_radius, PALPATE_BEYOND_RADIUS),
-    }
-}
-
-/// Errors of a device's call, which need no heap memory.
-enum Wrong {
-    Null(&'static str),
-    Pose,
-    Links { got: usize, n_expected: usize },
-    Time(f64),
-    Busy,
-    LockStep,
-    NotLockStep,
-}
-
-impl Wrong {
-    fn code(&self) -> palpate_code {
-        match self {
-            Wrong::Busy => PALPATE_BUSY,
-            Wrong::LockStep | Wrong::NotLockStep => PALPATE_WRONG_ORDER,
-            Wrong::Null(_) | Wrong::Pose | Wrong::Links { .. } | Wrong::Time(_) => {
-                PALPATE_INVALID_ARGUMENT
-            }
-        }
-    }
-
-    fn failure(self) -> Failure {
-        Failure::new(self.code(), self.to_string())
-    }
-}
-
-impl std::fmt::Display for Wrong {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Wrong::Null(name) => write!(f, "{name} is NULL, or not aligned"),
-            Wrong::Pose => f.write_str(
-                "a pose is none, expected a position within 20 km and a quaternion of length 1",
-            ),
-            Wrong::Links { got, n_expected } => {
-                write!(f, "n_links is {got}, expected 0 or {n_expected}")
-            }
-            Wrong::Time(dt_s) => write!(f, "dt_s is {dt_s}, expected 0 to {DT_S_MAX}"),
-            Wrong::Busy => f.write_str("another thread is in this session's servo"),
-            Wrong::LockStep => f.write_str("the session is in lock-step: call palpate_step"),
-            Wrong::NotLockStep => {
-                f.write_str("the session is not in lock-step: call palpate_servo")
-            }
-        }
-    }
-}
-
-/// Runs a device's call, and reports its error without allocating.
-fn call_of_device(work: impl FnOnce() -> Result<(), Wrong>) -> palpate_code {
-    let mut code = PALPATE_OK;
-    let over = call(|| {
-        if let Err(wrong) = work() {
-            remember(format_args!("{wrong}"));
-            code = wrong.code();
-        }
-        Ok(())
-    });
-    if over == PALPATE_OK { code } else { over }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{border::PANICKED, code::last_words};
-
-    #[test]
-    fn a_panic_in_a_device_s_call_gives_a_code_and_words() {
-        let code = call_of_device(|| panic!("on purpose"));
-        assert_eq!((code, last_words().as_str()), (PALPATE_INTERNAL, PANICKED));
-        // The next call's own error message is not lost either.
-        assert_eq!(call_of_device(|| Err(Wrong::Busy)), PALPATE_BUSY);
-        assert_eq!(last_words(), Wrong::Busy.to_string());
-        assert_eq!(call_of_device(|| Ok(())), PALPATE_OK);
-    }
 }

@@ -220,6 +220,31 @@ impl Held {
     }
 }
 
+/// A ball that begins in the slab is embedded until it is out, and the wrench says so.
+#[test]
+fn a_wrench_has_the_state_of_its_answer() {
+    let check = |held: Held| {
+        let felt = |height_m| {
+            let (mut wrench, at) = (palpate_wrench::default(), ball_at(height_m));
+            // SAFETY: all pointers point to live objects.
+            ok(unsafe { palpate_step(held.session, &at, ptr::null(), 0, 1e-3, &mut wrench) });
+            (wrench.flags & PALPATE_IS_EMBEDDED != 0, dvec(wrench.force_n))
+        };
+        assert_eq!(felt(-0.01), (true, DVec3::ZERO));
+        assert_eq!(felt(-0.009), (true, DVec3::ZERO));
+        assert_eq!(felt(0.01), (false, DVec3::ZERO));
+        for _ in 0..100 {
+            felt(-0.001);
+        }
+        let (is_embedded, force_n) = felt(-0.001);
+        assert!(!is_embedded && force_n.z > 0.4, "{force_n} N");
+    };
+    check(Held::open(local(), true));
+    if let Some(served) = serve() {
+        check(Held::open(connect(&served.address), true));
+    }
+}
+
 /// Contacts of a pose are those of brute force, and of a server bit for bit those of the process.
 #[test]
 fn a_pose_is_asked_about_without_a_session() {

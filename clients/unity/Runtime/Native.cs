@@ -32,6 +32,18 @@ namespace Palpate
         /// </summary>
         internal const uint PALPATE_BEYOND_RADIUS = 4;
         /// <summary>
+        ///  The tool is in tissue that was put there: it is given no force by that tissue until it is out.
+        /// </summary>
+        internal const uint PALPATE_IS_EMBEDDED = 8;
+        /// <summary>
+        ///  Tissue closed on the tool from several sides and leaves it no room.
+        /// </summary>
+        internal const uint PALPATE_IS_SQUEEZED = 16;
+        /// <summary>
+        ///  The engine's time ended before the answer was done: it holds the last one's force.
+        /// </summary>
+        internal const uint PALPATE_IS_LATE = 32;
+        /// <summary>
         ///  Controls are points, such as the nodes of a volume mesh.
         /// </summary>
         internal const uint PALPATE_POINTS = 0;
@@ -537,7 +549,8 @@ namespace Palpate
         /// </summary>
         public double model_age_s;
         /// <summary>
-        ///  Any of `PALPATE_LIMITED`, `PALPATE_FADING` and `PALPATE_BEYOND_RADIUS`, combined.
+        ///  Any of `PALPATE_LIMITED`, `PALPATE_FADING`, `PALPATE_BEYOND_RADIUS`, and of the newest answer's state
+        ///  `PALPATE_IS_EMBEDDED`, `PALPATE_IS_SQUEEZED` and `PALPATE_IS_LATE`, combined.
         /// </summary>
         public uint flags;
     }

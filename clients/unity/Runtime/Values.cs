@@ -74,6 +74,13 @@ namespace Palpate
         /// </summary>
         public bool IsBeyondRadius { get { return (Flags & Native.PALPATE_BEYOND_RADIUS) != 0; } }
 
+        /// <summary>The tool is in tissue that was put there, and is given no force by it until it is out.</summary>
+        public bool IsEmbedded { get { return (Flags & Native.PALPATE_IS_EMBEDDED) != 0; } }
+        /// <summary>Tissue closed on the tool from several sides and leaves it no room.</summary>
+        public bool IsSqueezed { get { return (Flags & Native.PALPATE_IS_SQUEEZED) != 0; } }
+        /// <summary>The engine's time ended before the answer was done: it holds the last one's force.</summary>
+        public bool IsLate { get { return (Flags & Native.PALPATE_IS_LATE) != 0; } }
+
         internal static Wrench From(Axes axes, palpate_wrench felt)
         {
             palpate_vec3 force = axes.Point(felt.force_n.x, felt.force_n.y, felt.force_n.z);

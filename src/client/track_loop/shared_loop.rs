@@ -111,6 +111,10 @@ impl SharedLoop {
         self.state.lock().answer.clone()
     }
 
+    pub(super) fn try_newest<T>(&self, read: impl FnOnce(&TrackResponse) -> T) -> Option<T> {
+        self.state.try_lock()?.answer.as_deref().map(read)
+    }
+
     pub(super) fn status(&self) -> LoopStatus {
         let state = self.state.lock();
         let age = state.answered_at.unwrap_or(self.epoch).elapsed();

@@ -16,9 +16,9 @@ const TISSUE_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 240, per_
 /// Bytes of a mesh that becomes a link: mesh, index and box tree. Its field is added to that.
 const LINK_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 120, per_triangle: 800 };
 
-/// Bytes of a binding, for each weight ("vertex") and each control ("triangle"). A weight takes 12 bytes, 4 in the
-/// transpose, and up to 16 for its vertex.
-const BINDING_BYTES: MeshBytes = MeshBytes { any: 4 << 10, per_vertex: 64, per_triangle: 160 };
+/// Bytes of a binding, for each weight ("vertex") and each control ("triangle"). A weight takes 12 bytes, and up to 16
+/// each for its vertex and for a run of its own.
+const BINDING_BYTES: MeshBytes = MeshBytes { any: 4 << 10, per_vertex: 88, per_triangle: 160 };
 
 /// Share of a tissue's bytes in lists that have an entry for each vertex or triangle and grow by doubling.
 const LISTS_SHARE: f64 = 0.25;
@@ -57,7 +57,7 @@ pub fn tissue_bytes_expected(vertices: u64, triangles: u64) -> u64 {
 }
 
 /// Upper estimate of a binding with these counts of controls and weights, bytes, for a mesh with a weight or more for
-/// each vertex: as uploaded, with its transpose, and once more while it is made or cut.
+/// each vertex: as uploaded, with its runs, and once more while it is made or cut.
 pub fn binding_bytes_expected(controls: u64, weights: u64) -> u64 {
     BINDING_BYTES.of(weights, controls)
 }

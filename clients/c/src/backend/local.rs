@@ -51,7 +51,8 @@ use crate::{
     code::{Failure, palpate_code::*},
     mesh::load,
     plain::{
-        palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
+        palpate_cut_made, palpate_render_state, palpate_session_options, palpate_session_status,
+        palpate_surface_point,
     },
     report::{Meshed, palpate_mesh_report},
     self_collision::palpate_self_contact,
@@ -499,6 +500,10 @@ impl Running for LocalSession {
 
     fn newest(&self) -> Option<Arc<Snapshot>> {
         self.snapshot()
+    }
+
+    fn state(&self) -> Option<palpate_render_state> {
+        self.state_now()
     }
 
     fn status(&self) -> palpate_session_status {

@@ -29,12 +29,13 @@ use tokio::{runtime::Runtime, time::timeout};
 
 use super::{
     Added, CutAlong, Moved, Opened, PosedTool, Running, Server, Theatre, TissueSize, Touched,
-    snapshot::{Snapshot, at, self_contacts_of_server},
+    snapshot::{Snapshot, at, self_contacts_of_server, state_of},
 };
 use crate::{
     code::{Failure, palpate_code::*},
     plain::{
-        palpate_cut_made, palpate_session_options, palpate_session_status, palpate_surface_point,
+        palpate_cut_made, palpate_render_state, palpate_session_options, palpate_session_status,
+        palpate_surface_point,
     },
     report::{Meshed, palpate_mesh_report},
     self_collision::palpate_self_contact,
@@ -443,6 +444,11 @@ impl Running for RemoteSession {
                 Some(snapshot)
             }
         }
+    }
+
+    fn state(&self) -> Option<palpate_render_state> {
+        let state = |answer: &TrackResponse| Some(state_of(answer.renderings.first()?.state));
+        self.haptics.try_newest(state).flatten()
     }
 
     fn status(&self) -> palpate_session_status {

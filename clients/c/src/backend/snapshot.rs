@@ -145,14 +145,7 @@ impl Snapshot {
                     position_m: palpate_vec3 { x: p.x, y: p.y, z: p.z },
                     orientation: palpate_quaternion { x: q.x, y: q.y, z: q.z, w: q.w },
                 },
-                state: match proto::RenderState::try_from(rendering.state) {
-                    Ok(proto::RenderState::Free) => PALPATE_FREE,
-                    Ok(proto::RenderState::Touching) => PALPATE_TOUCHING,
-                    Ok(proto::RenderState::Embedded) => PALPATE_EMBEDDED,
-                    Ok(proto::RenderState::Squeezed) => PALPATE_SQUEEZED,
-                    Ok(proto::RenderState::Late) => PALPATE_LATE,
-                    Ok(proto::RenderState::Unspecified) | Err(_) => PALPATE_UNKNOWN,
-                },
+                state: state_of(rendering.state),
                 n_contacts: contacts.len() as u32,
                 distance_m: least(&links),
             },
@@ -163,6 +156,18 @@ impl Snapshot {
             feature_pairs: answer.links.iter().flat_map(feature_pairs_of_server).collect(),
             loads: loads.collect(),
         })
+    }
+}
+
+/// Converts a state of a server.
+pub(crate) fn state_of(sent: i32) -> palpate_render_state {
+    match proto::RenderState::try_from(sent) {
+        Ok(proto::RenderState::Free) => PALPATE_FREE,
+        Ok(proto::RenderState::Touching) => PALPATE_TOUCHING,
+        Ok(proto::RenderState::Embedded) => PALPATE_EMBEDDED,
+        Ok(proto::RenderState::Squeezed) => PALPATE_SQUEEZED,
+        Ok(proto::RenderState::Late) => PALPATE_LATE,
+        Ok(proto::RenderState::Unspecified) | Err(_) => PALPATE_UNKNOWN,
     }
 }
 

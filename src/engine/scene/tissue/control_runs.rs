@@ -63,6 +63,8 @@ impl ControlRuns {
             }
         }
         starts.push(RunStart { vertex: n_vertices, control: controls.len() as u32 });
+        starts.shrink_to_fit();
+        controls.shrink_to_fit();
         let mut ends = vec![0; n_controls + 1];
         controls.iter().for_each(|c| ends[*c as usize + 1] += 1);
         for c in 0..n_controls {

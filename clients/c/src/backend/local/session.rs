@@ -29,7 +29,7 @@ use crate::{
     backend::snapshot::Snapshot,
     border::{PANICKED, at_most},
     code::{Failure, palpate_code::*},
-    plain::palpate_session_options,
+    plain::{palpate_render_state, palpate_session_options},
 };
 
 /// Maximum time of a tick in the engine, equal to a server's default.
@@ -130,7 +130,7 @@ impl LocalSession {
 
     pub(super) fn step(&self, pose: &Pose, links: &[Pose], at_ns: u64) -> Result<(), Failure> {
         let mut at =
-            DevicePose { posture: crate::session::posture(pose, links), n_links: 0, at_ns };
+            DevicePose { posture: crate::device_call::posture(pose, links), n_links: 0, at_ns };
         at.n_links = links.len();
         let answer = self.work.lock().tick(&at);
         let failed = answer.as_ref().err().map(|e| Failure::argument(e.clone()));
@@ -142,6 +142,10 @@ impl LocalSession {
 
     pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.seen.lock().newest.clone()
+    }
+
+    pub(super) fn state_now(&self) -> Option<palpate_render_state> {
+        self.seen.try_lock()?.newest.as_ref().map(|newest| newest.rendering.state)
     }
 
     pub(super) fn age_s(&self) -> f64 {
