@@ -68,8 +68,12 @@ public:
         at = FVector(0, y_cm_, height_cm_);
         turned = FQuat();
     }
-    void Give(const FVector& force, const FVector&) override { force_n = force.Z; }
+    void Give(const FVector& force, const FVector&) override {
+        force_n = force.Z;
+        ++samples;
+    }
     std::atomic<double> force_n{0};
+    std::atomic<int> samples{0};
 
 private:
     double y_cm_, height_cm_ = 0.8;
@@ -108,7 +112,8 @@ void check_hand(palpate::Server& server) {
         double felt_n;
         {
             FPalpateHand hand(scene.open_session(options).value(), device);
-            std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+            // It is down after 600 samples; the rest is for it to come to rest.
+            while (device.samples < 1500) std::this_thread::sleep_for(std::chrono::milliseconds(1));
             felt_n = device.force_n;
             expect(hand.Proxy(at, turned), "there is no proxy");
         }
