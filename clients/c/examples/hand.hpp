@@ -26,6 +26,22 @@ struct Sample {
     double dt_s;
 };
 
+// Of a rotation whose columns are the axes of what is turned.
+inline palpate_quaternion quaternion_of(const double (&m)[3][3]) {
+    const double squares[4] = {1 + m[0][0] - m[1][1] - m[2][2], 1 - m[0][0] + m[1][1] - m[2][2],
+                               1 - m[0][0] - m[1][1] + m[2][2], 1 + m[0][0] + m[1][1] + m[2][2]};
+    const long largest = std::max_element(squares, squares + 4) - squares;
+    const double s = 2 * std::sqrt(squares[largest]);
+    const double xy = m[0][1] + m[1][0], xz = m[0][2] + m[2][0], yz = m[1][2] + m[2][1];
+    const double x = m[2][1] - m[1][2], y = m[0][2] - m[2][0], z = m[1][0] - m[0][1];
+    switch (largest) {
+        case 0: return {s / 4, xy / s, xz / s, x / s};
+        case 1: return {xy / s, s / 4, yz / s, y / s};
+        case 2: return {xz / s, yz / s, s / 4, z / s};
+        default: return {x / s, y / s, z / s, s / 4};
+    }
+}
+
 struct Arguments {
     std::string tissue, probe, server;
     double scale_to_m = 1;

@@ -10,7 +10,6 @@
 #include <HD/hd.h>
 
 #include <chrono>
-#include <cmath>
 
 namespace {
 
@@ -19,23 +18,8 @@ const double METRES = 1e-3;
 
 palpate_pose pose_of(const HDdouble (&m)[16]) {
     // Column by column: axes, then the place.
-    const double trace = m[0] + m[5] + m[10];
-    double x, y, z, w;
-    if (trace > 0) {
-        const double s = 2 * std::sqrt(1 + trace);
-        x = (m[6] - m[9]) / s, y = (m[8] - m[2]) / s, z = (m[1] - m[4]) / s, w = s / 4;
-    } else if (m[0] >= m[5] && m[0] >= m[10]) {
-        const double s = 2 * std::sqrt(1 + m[0] - m[5] - m[10]);
-        x = s / 4, y = (m[1] + m[4]) / s, z = (m[8] + m[2]) / s, w = (m[6] - m[9]) / s;
-    } else if (m[5] >= m[10]) {
-        const double s = 2 * std::sqrt(1 + m[5] - m[0] - m[10]);
-        x = (m[1] + m[4]) / s, y = s / 4, z = (m[6] + m[9]) / s, w = (m[8] - m[2]) / s;
-    } else {
-        const double s = 2 * std::sqrt(1 + m[10] - m[0] - m[5]);
-        x = (m[8] + m[2]) / s, y = (m[6] + m[9]) / s, z = s / 4, w = (m[1] - m[4]) / s;
-    }
-    const double length = std::sqrt(x * x + y * y + z * z + w * w);
-    return {{METRES * m[12], METRES * m[13], METRES * m[14]}, {x / length, y / length, z / length, w / length}};
+    const double turned[3][3] = {{m[0], m[4], m[8]}, {m[1], m[5], m[9]}, {m[2], m[6], m[10]}};
+    return {{METRES * m[12], METRES * m[13], METRES * m[14]}, quaternion_of(turned)};
 }
 
 struct Servo {

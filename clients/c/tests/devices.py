@@ -15,21 +15,20 @@ PROGRAMS = {"touch": 1, "forcedimension": 2}
 
 
 def write_meshes(folder: Path, up: int) -> tuple[str, str]:
-    """A cube of 10 cm whose upper side is at 0, and an octahedron of 5 mm; millimetres, as files mostly are."""
-
-    def turned(p: tuple[float, float, float]) -> str:
-        # z points up; a cyclic change of axes keeps the winding.
-        x, y, z = p
-        return "v {} {} {}\n".format(*((x, y, z) if up == 2 else (y, z, x)))
-
+    """A cube of 10 cm whose upper side is at 0, and a probe with one long tip, 5 mm along x; millimetres, as files mostly
+    are."""
     corners = [(x, y, z) for z in (0, -100) for x, y in ((-50, -50), (50, -50), (50, 50), (-50, 50))]
+    if up == 1:
+        # A cyclic change of axes keeps the winding.
+        corners = [(y, z, x) for x, y, z in corners]
     sides = ["1 2 3 4", "8 7 6 5", "5 6 2 1", "6 7 3 2", "7 8 4 3", "8 5 1 4"]
-    tips = [(5, 0, 0), (-5, 0, 0), (0, 5, 0), (0, -5, 0), (0, 0, 5), (0, 0, -5)]
+    tips = [(5, 0, 0), (-2, 0, 0), (0, 2, 0), (0, -2, 0), (0, 0, 2), (0, 0, -2)]
     faces = ["1 3 5", "3 2 5", "2 4 5", "4 1 5", "3 1 6", "2 3 6", "4 2 6", "1 4 6"]
     files = []
     for name, vertices, polygons in (("tissue", corners, sides), ("probe", tips, faces)):
         file = folder / f"{name}-{up}.obj"
-        file.write_text("".join(map(turned, vertices)) + "".join(f"f {face}\n" for face in polygons))
+        lines = [f"v {x} {y} {z}" for x, y, z in vertices] + [f"f {face}" for face in polygons]
+        file.write_text("\n".join(lines) + "\n")
         files.append(str(file))
     return files[0], files[1]
 

@@ -49,6 +49,8 @@ namespace Palpate.Components
 
         private void OnDestroy()
         {
+            // The newest first: a hand before its tool.
+            users.Reverse();
             users.ForEach(user => user.Dispose());
             if (scene != null)
             {

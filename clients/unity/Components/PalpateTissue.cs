@@ -1,3 +1,4 @@
+using System;
 using UnityEngine;
 
 namespace Palpate.Components
@@ -7,7 +8,7 @@ namespace Palpate.Components
     /// split along texture seams count as joined while they are at equal positions.
     /// </summary>
     [AddComponentMenu("Palpate/Tissue")]
-    public sealed class PalpateTissue : MonoBehaviour
+    public sealed class PalpateTissue : MonoBehaviour, IDisposable
     {
         [Tooltip("A region that tools stay out of.")]
         public bool forbiddenRegion;
@@ -32,20 +33,37 @@ namespace Palpate.Components
             Shapes.CheckReadable(own, this);
             // A skinned mesh is copied as it is bent now.
             shape = skin != null ? new Mesh() : own;
-            scene = PalpateTheatre.Find().Scene;
+            PalpateTheatre theatre = PalpateTheatre.Find();
+            scene = theatre.Scene;
             TissueOptions options = new TissueOptions { ForbiddenRegion = forbiddenRegion, WeldM = weldMetres };
             Id = scene.AddTissue(name, Places(), Shapes.Triangles(own), 1, options);
             Shapes.Warn(this);
+            theatre.Hold(this);
             transform.hasChanged = false;
         }
 
         private void FixedUpdate()
         {
-            if (transform.hasChanged || skin != null || followsVertices)
+            if (Id != 0 && (transform.hasChanged || skin != null || followsVertices))
             {
                 transform.hasChanged = false;
                 scene.Deform(Id, Places());
             }
+        }
+
+        /// <summary>Removes the tissue from the theatre's scene.</summary>
+        public void Dispose()
+        {
+            if (Id != 0)
+            {
+                scene.RemoveTissue(Id);
+                Id = 0;
+            }
+        }
+
+        private void OnDestroy()
+        {
+            Dispose();
         }
 
         private float[] Places()

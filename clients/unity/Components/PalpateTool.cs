@@ -14,6 +14,7 @@ namespace Palpate.Components
         [Tooltip("Holes of the mesh in a box with no greater diagonal are filled, metres: a tool is best closed.")]
         public float fillHolesMetres;
 
+        private Scene scene;
         private Thread building;
         private volatile uint id;
         private volatile Exception failed;
@@ -37,19 +38,33 @@ namespace Palpate.Components
             };
             string named = name;
             PalpateTheatre theatre = PalpateTheatre.Find();
-            Scene scene = theatre.Scene;
-            building = new Thread(() => Build(scene, named, link)) { IsBackground = true };
+            scene = theatre.Scene;
+            building = new Thread(() => Build(named, link)) { IsBackground = true };
             building.Start();
             theatre.Hold(this);
         }
 
-        /// <summary>Waits for the field: the scene it is built for is about to go.</summary>
+        /// <summary>Removes the tool from the theatre's scene, once its field is built.</summary>
         public void Dispose()
         {
-            building.Join();
+            if (building != null)
+            {
+                building.Join();
+                building = null;
+                if (id != 0)
+                {
+                    scene.RemoveTool(id);
+                    id = 0;
+                }
+            }
         }
 
-        private void Build(Scene scene, string named, Link link)
+        private void OnDestroy()
+        {
+            Dispose();
+        }
+
+        private void Build(string named, Link link)
         {
             try
             {

@@ -44,8 +44,8 @@ inline int dhdGetButton(int button, char = -1) {
 }
 
 inline int dhdGetPositionAndOrientationFrame(double* x, double* y, double* z, double matrix[3][3], char = -1) {
-    // Turned by a right angle about z, which a probe that is round about z does not feel.
-    const double turned[3][3] = {{0, -1, 0}, {1, 0, 0}, {0, 0, 1}};
+    // Turned so that the probe's long tip, along x, points down.
+    const double turned[3][3] = {{0, 0, 1}, {0, 1, 0}, {-1, 0, 0}};
     *x = *y = 0;
     *z = stand_in::device().hand.place_m();
     std::memcpy(matrix, turned, sizeof turned);

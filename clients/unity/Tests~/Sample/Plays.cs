@@ -102,6 +102,10 @@ public static class Plays
         }
         isGood &= Expect(Math.Abs(device.GivenN - 0.6) < 0.02, "the device is given " + device.GivenN + " N");
         isGood &= Expect(Math.Abs(Sum(other.transform.position) - Sum(device.Last)) < 1e-4, "the object is where the device is");
+        // An organ that is destroyed is gone from the scene, and so is a tool.
+        MonoBehaviour.Send(tissue, "OnDestroy");
+        Palpate.Vec3[] within = { new Palpate.Vec3(0, 0, 0) };
+        isGood &= Expect(double.IsInfinity(theatre.Scene.Distances(within)[0]), "no tissue is left");
         // In any order, twice.
         MonoBehaviour.SendAll("OnDestroy");
         isGood &= Expect(device.GivenN == 0, "the device is let go of");

@@ -77,8 +77,8 @@ inline void hdGetDoublev(HDenum what, HDdouble* into) {
     if (what == HD_NOMINAL_MAX_FORCE) *into = 3.3;
     if (what == HD_NOMINAL_MAX_STIFFNESS) *into = stand_in::STIFFNESS_N_PER_MM;
     if (what == HD_CURRENT_TRANSFORM) {
-        // Turned by a right angle about y, which a probe that is round about y does not feel.
-        const HDdouble turned[16] = {0, 0, -1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1e3 * stand_in::device().hand.place_m(), 0, 1};
+        // Turned so that the probe's long tip, along x, points down.
+        const HDdouble turned[16] = {0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1e3 * stand_in::device().hand.place_m(), 0, 1};
         std::memcpy(into, turned, sizeof turned);
     }
 }
