@@ -328,10 +328,11 @@ fn verdict(r: &MeshReport) -> String {
         (false, n) => format!("{n} bodies, not all closed"),
     };
     let rule = match r.sign_rule {
-        SignRule::Pseudonormal => "the pseudonormal of the closest feature",
-        SignRule::WindingNumber => "the winding number, with a certainty in each answer",
+        SignRule::Pseudonormal => ": inside is decided by the pseudonormal of the closest feature",
+        // The warning of open edges or of several bodies says so.
+        SignRule::WindingNumber => "",
     };
-    let mut text = format!("{shape}: inside is decided by {rule}.");
+    let mut text = format!("{shape}{rule}.");
     for warning in r.warnings() {
         text += &format!("\nThe mesh {warning}.");
     }
