@@ -1,5 +1,5 @@
 //! P14: the time of the C library's `palpate_step` beyond the engine's own time on the same poses: with the engine in
-//! this process, compared with a server on this machine over gRPC. One bead in one organ, rendered; both contestants
+//! this process, compared with a server on this machine over gRPC; and of copies of all that a step answers. One bead in one organ, rendered; both contestants
 //! feel equal forces by equal servos. The engine alone gives the time to subtract, and the true force.
 
 use std::{ffi::CString, ptr, sync::Arc, time::Instant};
@@ -21,8 +21,9 @@ use palpate::{
 use palpate_c::{
     code::{palpate_code, palpate_last_error},
     plain::{
-        palpate_address, palpate_link, palpate_mesh, palpate_pose, palpate_quaternion,
-        palpate_session_options, palpate_vec3, palpate_wrench,
+        palpate_address, palpate_contact, palpate_link, palpate_link_distance, palpate_mesh,
+        palpate_pose, palpate_quaternion, palpate_session_options, palpate_surface_contact,
+        palpate_vec3, palpate_wrench,
     },
     scene::{
         palpate_add_tissue, palpate_add_tool, palpate_close_scene, palpate_open_session,
@@ -31,11 +32,15 @@ use palpate_c::{
     server::{
         palpate_close, palpate_connect, palpate_create_scene, palpate_open_local, palpate_server,
     },
-    session::{palpate_close_session, palpate_session, palpate_session_defaults, palpate_step},
+    session::{
+        palpate_close_session, palpate_contacts, palpate_link_distances, palpate_session,
+        palpate_session_defaults, palpate_step, palpate_surface_contacts, palpate_tissue_loads,
+    },
     version::VERSION,
 };
 
 use crate::{
+    counting::calls_during,
     run::{Figures, Run, Timed},
     served::{Served, bead, bead_plan},
     turns::Times,
@@ -66,6 +71,7 @@ pub fn run(run: &mut Run) {
     let here = Library::open(None, &organ);
     let there = Library::open(Some(&served.server.address().to_string()), &organ);
     let (mut felt_n, mut rounds, mut all) = (0.0, [vec![], vec![]], [vec![], vec![]]);
+    let (mut copies, mut copy_us, mut n_copied, mut calls) = (Copies::new(), vec![], 0, 0);
     // The first round does not count.
     for round in 0..=run.effort.of(15, 3) {
         let mut beyond = [vec![], vec![]];
@@ -78,6 +84,11 @@ pub fn run(run: &mut Run) {
                 let first = here.step(at);
                 (engine.step(at), first)
             };
+            if round > 0 {
+                let began = Instant::now();
+                calls += calls_during(|| n_copied += copies.take(&here));
+                copy_us.push(began.elapsed().as_secs_f64() * 1e6);
+            }
             let [remote, over_grpc] = there.step(at);
             assert!(felt == wanted, "pose {i}: {felt} N in the process, {wanted} N by the engine");
             assert!(
@@ -107,6 +118,12 @@ pub fn run(run: &mut Run) {
         Figures(peer_p99 / ours_p99),
     );
     run.line("P14", "bead/palpate_step", felt_n, text);
+    let [p50, p99] = [50, 99].map(|percent| Figures(percentile(&mut copy_us, percent)));
+    let text = format!(
+        "ours_us={p50} p99_us={p99} copied={n_copied}/{} allocator_calls={calls}",
+        copy_us.len()
+    );
+    run.line("P14", "bead/copies", 0.0, text);
 }
 
 fn percentile(us: &mut [f64], percent: usize) -> f64 {
@@ -243,6 +260,45 @@ impl Drop for Library {
             done(palpate_close_scene(&mut self.scene));
             done(palpate_close(&mut self.server));
         }
+    }
+}
+
+/// Room for all that a step answers.
+struct Copies {
+    contacts: Vec<palpate_contact>,
+    touched: Vec<palpate_surface_contact>,
+    links: Vec<palpate_link_distance>,
+    vertices: Vec<u32>,
+    forces_n: Vec<f32>,
+}
+
+impl Copies {
+    const ROOM: usize = 256;
+
+    fn new() -> Copies {
+        Copies {
+            contacts: vec![palpate_contact::default(); Copies::ROOM],
+            touched: vec![palpate_surface_contact::default(); Copies::ROOM],
+            links: vec![palpate_link_distance::default(); 1],
+            vertices: vec![0; Copies::ROOM],
+            forces_n: vec![0.0; 3 * Copies::ROOM],
+        }
+    }
+
+    /// Copies all that the last step answered; returns the number of contacts and vertices.
+    fn take(&mut self, from: &Library) -> usize {
+        let (session, room, mut n) = (from.session, Copies::ROOM, [0; 4]);
+        // SAFETY: all pointers are to live values, and buffers have the stated room.
+        unsafe {
+            let none = ptr::null_mut();
+            done(palpate_contacts(session, self.contacts.as_mut_ptr(), room, &mut n[0]));
+            let touched = self.touched.as_mut_ptr();
+            done(palpate_surface_contacts(session, touched, room, &mut n[1], none));
+            done(palpate_link_distances(session, self.links.as_mut_ptr(), 1, &mut n[2], none));
+            let (ids, forces) = (self.vertices.as_mut_ptr(), self.forces_n.as_mut_ptr());
+            done(palpate_tissue_loads(session, 1, ids, forces, room, &mut n[3], ptr::null_mut()));
+        }
+        n[0] + n[1] + n[3]
     }
 }
 

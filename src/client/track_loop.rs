@@ -38,7 +38,7 @@ impl TrackLoop {
         start: TrackStart,
         options: LoopOptions,
     ) -> Result<TrackLoop, ClientError> {
-        let shared = Arc::new(SharedLoop::new(options.epoch));
+        let shared = Arc::new(SharedLoop::new(&options));
         let (opened, told) = oneshot::channel();
         let thread = LoopThread::new(server.clone(), start, options, Arc::clone(&shared));
         let no_thread = |e: std::io::Error| ClientError::Connect {

@@ -1,6 +1,6 @@
 //! Replays recorded poses in lock-step without the C library, and writes the wrenches: the reference for every
 //! language. With a further file it also writes the wrenches that the server renders by itself, without a servo, for
-//! clients that have none.
+//! clients that have none, and with the server's wrenches, to OUT.found, all that its answers have of contacts.
 //!
 //! `replay FOLDER OUT [HOST:PORT [RENDERED]]`
 
@@ -33,6 +33,8 @@ use palpate::{
 
 const DT_S: f64 = 1e-3;
 const FRICTION: f64 = 0.2;
+/// Samples from one question for the nearest point to the next.
+const ASKED_EVERY: usize = 50;
 const HOLD_M: DVec3 = DVec3::new(0.0, 0.0, 0.03);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -48,7 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        write(&out, &at_server(&folder, &poses, &server).await?)?;
+        let (felt, found) = at_server(&folder, &poses, &server).await?;
+        write(&out, &felt)?;
+        write(&format!("{out}.found"), &found)?;
         match arguments.next() {
             None => Ok(()),
             Some(out) => write(&out, &by_the_server(&folder, &numbers, &server).await?),
@@ -98,21 +102,95 @@ async fn at_server(
     folder: &Path,
     poses: &[Pose],
     server: &str,
-) -> Result<Vec<f64>, Box<dyn Error>> {
+) -> Result<(Vec<f64>, Vec<f64>), Box<dyn Error>> {
     let (mut client, scene_id, tool) = scene_at(folder, server).await?;
     let render = asked(ToolId(tool));
     let (mut servo, feed) = device_servo(servo_options(&render))?;
     let options = LoopOptions { device: Some(feed), rate_hz: 0.0, ..LoopOptions::default() };
     let haptics = client.haptics_with(start(&scene_id, render), options).await?;
-    let mut felt = Vec::new();
-    for (at, at_ns, _) in samples(poses) {
+    let (mut felt, mut told) = (Vec::new(), Vec::new());
+    for (n, (at, at_ns, _)) in samples(poses).enumerate() {
         let pose = Some(on_the_wire(at));
         let sent = proto::ToolPose { tool_id: tool, pose, ..Default::default() };
-        haptics.wait(haptics.send_at(vec![sent], at_ns)?).await?;
+        let answer = haptics.wait(haptics.send_at(vec![sent], at_ns)?).await?;
         felt.extend(wrench(&mut servo, at, at_ns));
+        found(&answer, &mut told);
+        if n % ASKED_EVERY == 0 {
+            let request = proto::QueryDistancesRequest {
+                scene_id: scene_id.clone(),
+                target: Some(proto::query_distances_request::Target::AllTissues(true)),
+                points_xyz_m: at.translation.to_array().to_vec(),
+                max_distance_m: 0.0,
+            };
+            let near = client.query_distances(request).await?;
+            told.extend([near.tissue_ids[0], near.triangle_ids[0]].map(f64::from));
+            for xyz in [&near.barycentric_xyz, &near.closest_xyz_m, &near.normal_xyz] {
+                told.extend(xyz.iter().map(|n| f64::from(*n)));
+            }
+            told.extend([near.signed_distance_m[0], near.sign_certainty[0].into()]);
+        }
     }
     client.delete_scene(&scene_id).await?;
-    Ok(felt)
+    Ok((felt, told))
+}
+
+/// Adds all that an answer has of contacts, as the other languages' programs write it.
+fn found(answer: &proto::TrackResponse, to: &mut Vec<f64>) {
+    fn wide(xyz: &[f32], i: usize) -> impl Iterator<Item = f64> {
+        xyz[3 * i..3 * i + 3].iter().map(|n| f64::from(*n))
+    }
+    let [link] = &answer.links[..] else { panic!("one link") };
+    let sent = link.contacts.clone().unwrap_or_default();
+    to.push(sent.contact_ids.len() as f64);
+    for (i, id) in sent.contact_ids.iter().enumerate() {
+        to.push(*id as f64);
+        to.extend([sent.tissue_ids[i], sent.triangle_ids[i]].map(f64::from));
+        to.extend([link.link, sent.link_triangle_ids[i]].map(f64::from));
+        for xyz in [
+            &sent.barycentric_xyz,
+            &sent.link_barycentric_xyz,
+            &sent.on_tissue_xyz_m,
+            &sent.on_tool_xyz_m,
+            &sent.normal_xyz,
+        ] {
+            to.extend(wide(xyz, i));
+        }
+        to.push(sent.signed_distance_m[i].into());
+        to.push(sent.toi.get(i).map_or(-1.0, |toi| (*toi).into()));
+        let began = sent.states[i] == i32::from(proto::ContactState::Begin);
+        let is = |marks: &[bool]| marks.get(i).copied().unwrap_or_default();
+        let flags = [began, is(&sent.forbidden), is(&sent.wholly_inside)];
+        to.push(flags.iter().enumerate().map(|(bit, set)| f64::from(u8::from(*set) << bit)).sum());
+    }
+    let (on_tissue, on_tool) =
+        (link.on_tissue.unwrap_or_default(), link.on_tool.unwrap_or_default());
+    to.extend([link.tissue_id, on_tissue.triangle_id, link.link].map(f64::from));
+    to.push(on_tool.triangle_id.into());
+    for v in [
+        on_tissue.barycentric,
+        on_tool.barycentric,
+        on_tissue.position_m,
+        on_tool.position_m,
+        link.normal,
+    ] {
+        let proto::Vec3 { x, y, z } = v.unwrap_or_default();
+        to.extend([x, y, z]);
+    }
+    to.push(link.signed_distance_m);
+    to.push(link.lower_bound_m.unwrap_or(link.signed_distance_m));
+    to.extend([link.sign_certainty, link.depth_max_m.unwrap_or_default()]);
+    to.push(link.contacts.as_ref().map_or(0.0, |contacts| contacts.total.into()));
+    let flags = [link.is_lower_bound, link.is_cut_short];
+    to.push(flags.iter().enumerate().map(|(bit, set)| f64::from(u8::from(*set) << bit)).sum());
+    let pairs = link.feature_pairs.clone().unwrap_or_default();
+    to.push(pairs.tissue_ids.len() as f64);
+    for (i, tissue) in pairs.tissue_ids.iter().enumerate() {
+        to.extend([f64::from(*tissue), link.link.into(), pairs.kinds[i].into()]);
+        to.extend(pairs.vertex_ids[4 * i..4 * i + 4].iter().map(|id| f64::from(*id)));
+        to.extend(pairs.weights[4 * i..4 * i + 4].iter().map(|w| f64::from(*w)));
+        to.push(pairs.distance_m[i].into());
+        to.extend(wide(&pairs.normal_xyz, i));
+    }
 }
 
 /// Sends poses as recorded: a quaternion converted to a matrix and back may differ in its last bit.
@@ -161,6 +239,11 @@ fn start(scene_id: &str, render: proto::RenderOptions) -> proto::TrackStart {
         tool_ids: vec![render.tool_id],
         mode: proto::TrackMode::Every.into(),
         render: vec![render],
+        report: Some(proto::ReportOptions {
+            feature_pairs: true,
+            link_barycentrics: true,
+            ..Default::default()
+        }),
         ..Default::default()
     }
 }

@@ -417,6 +417,10 @@ typedef struct palpate_session_options {
   uint32_t feature_pairs;
   // Maximum of such pairs for each link, nearest first, at most 1,024. 0: 256.
   uint32_t max_feature_pairs;
+  // Time limit of a tick in the engine, seconds, at most 10: after it the answer has what was found so far, and its
+  // force is held (`PALPATE_IS_LATE`). 0: a server's own limit, which this can only lower; in this process 0.005, and
+  // none in lock-step.
+  double deadline_s;
 } palpate_session_options;
 
 // The point of a tissue that is nearest to a queried point. Weights as in `palpate_point_pair`.
@@ -565,6 +569,20 @@ typedef struct palpate_rows {
   // Distance from a row to the next, bytes; 0: each follows the one before at once.
   size_t stride;
 } palpate_rows;
+
+// Rows of three numbers that a call writes, as a solver has them.
+typedef struct palpate_writable_rows {
+  // `sizeof` of this struct.
+  uint32_t size;
+  // `PALPATE_FLOAT` or `PALPATE_DOUBLE`.
+  uint32_t number;
+  // First number of the first row. Rows need not be aligned.
+  void *data;
+  // Number of rows that have room.
+  size_t capacity;
+  // Distance from a row to the next, bytes; 0: each follows the one before at once.
+  size_t stride;
+} palpate_writable_rows;
 
 // Force and torque to send to the hand, scene frame, at the hold point.
 typedef struct palpate_wrench {
@@ -892,6 +910,15 @@ enum palpate_code palpate_drive_rows(struct palpate_scene *scene,
                                      uint32_t kind,
                                      const uint32_t *controls,
                                      const struct palpate_rows *state);
+
+// As `palpate_tissue_loads`, into a solver's own array. `vertices` has space for as many ids as `forces_n` has rows.
+// What lies between the rows stays as it is.
+enum palpate_code palpate_tissue_load_rows(struct palpate_session *session,
+                                           uint32_t tissue_id,
+                                           uint32_t *vertices,
+                                           const struct palpate_writable_rows *forces_n,
+                                           size_t *n,
+                                           uint64_t *geometry_revision);
 
 // Makes a tube about `n_points` points at rest, at least two: x, y, z of each, metres, scene frame, no two neighbours
 // in one place. `radius_m`: of the circle on which the vertices of a ring are. `sides`: their number, at least 3; 0:

@@ -149,6 +149,17 @@ inline palpate_rows rows(const double* data, std::size_t n, std::size_t stride =
     return rows;
 }
 
+// Room for rows of three doubles in a solver's own array, for `palpate_tissue_load_rows`.
+inline palpate_writable_rows writable_rows(double* data, std::size_t capacity, std::size_t stride = 0) {
+    palpate_writable_rows rows{};
+    rows.size = sizeof rows;
+    rows.number = PALPATE_DOUBLE;
+    rows.data = data;
+    rows.capacity = capacity;
+    rows.stride = stride;
+    return rows;
+}
+
 // A sphere fixed to a link, for `palpate_link::probes`.
 inline palpate_probe probe(const char* name, const palpate_vec3& position_m, double radius_m) {
     palpate_probe probe{};
@@ -299,6 +310,14 @@ public:
             return palpate_tissue_loads(session_.get(), tissue_id, to.vertices.data(), to.forces_n.data(), *room, room,
                                         &to.geometry_revision);
         });
+    }
+    // The same in a solver's own array, with room for the ids of as many vertices: returns their number.
+    Result<std::size_t> tissue_load(std::uint32_t tissue_id, std::uint32_t* vertices,
+                                    const palpate_writable_rows& forces_n) const {
+        std::size_t n = 0;
+        const palpate_code code =
+            palpate_tissue_load_rows(session_.get(), tissue_id, vertices, &forces_n, &n, nullptr);
+        return code == PALPATE_OK ? Result<std::size_t>(n) : Result<std::size_t>::failed(code);
     }
     Result<ControlLoad> control_load(std::uint32_t tissue_id) const {
         return load<ControlLoad>([&](ControlLoad& to, std::size_t* room) {

@@ -4,7 +4,7 @@ pub(crate) mod local;
 pub(crate) mod remote;
 pub(crate) mod snapshot;
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use glam::DVec3;
 use palpate::{
@@ -125,6 +125,19 @@ pub(crate) struct Touched {
     pub(crate) links: Vec<palpate_link_distance>,
 }
 
+/// Maximum time limit of a tick, seconds.
+const DEADLINE_MAX_S: f64 = 10.0;
+
+/// Returns the time limit of a session's ticks, if it has one of its own.
+fn deadline(options: &palpate_session_options) -> Result<Option<Duration>, Failure> {
+    let s = options.deadline_s;
+    if !(0.0..=DEADLINE_MAX_S).contains(&s) {
+        let message = format!("deadline_s is {s}, expected 0 to {DEADLINE_MAX_S}");
+        return Err(Failure::argument(message));
+    }
+    Ok((s > 0.0).then(|| Duration::from_secs_f64(s)))
+}
+
 /// A session and the servo that the device's thread calls.
 pub(crate) struct Opened {
     /// Links of the session's tool.
@@ -139,8 +152,8 @@ pub(crate) trait Running: Send + Sync {
     fn now_ns(&self) -> u64;
     /// Answers a tick in lock-step, and hands its model over before it returns.
     fn tick(&self, pose: &Pose, links: &[Pose], at_ns: u64) -> Result<(), Failure>;
-    /// Returns the newest answer.
-    fn newest(&self) -> Option<Arc<Snapshot>>;
+    /// Reads the newest answer, if there is one. Ticks do not wait until it is read.
+    fn read_newest(&self, read: &mut dyn FnMut(&Snapshot));
     /// Returns the newest answer's state, if it can be read without waiting.
     fn state(&self) -> Option<palpate_render_state>;
     fn status(&self) -> palpate_session_status;

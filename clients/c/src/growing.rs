@@ -151,7 +151,7 @@ mod tests {
         let whole = size_of::<palpate_session_options>();
         for size in (8..=whole).step_by(8) {
             let got = options(&sent(size)).expect("accepted");
-            assert_eq!((got.tool_id, got.max_feature_pairs == u32::MAX), (7, size == whole));
+            assert_eq!((got.tool_id, got.deadline_s.is_nan()), (7, size == whole));
             assert_eq!(got.stiffness_n_per_m == 0.0, size < 24);
         }
     }

@@ -21,7 +21,7 @@ pub struct palpate_vec3 {
 
 /// A rotation: a quaternion of norm 1, to within 0.001. All zero is refused.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_quaternion {
     /// Coefficient of i.
     pub x: f64,
@@ -35,7 +35,7 @@ pub struct palpate_quaternion {
 
 /// A rigid transform: first the rotation, then the translation.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct palpate_pose {
     /// Metres, in the frame that the pose maps to.
     pub position_m: palpate_vec3,
@@ -285,6 +285,10 @@ pub struct palpate_session_options {
     pub feature_pairs: u32,
     /// Maximum of such pairs for each link, nearest first, at most 1,024. 0: 256.
     pub max_feature_pairs: u32,
+    /// Time limit of a tick in the engine, seconds, at most 10: after it the answer has what was found so far, and its
+    /// force is held (`PALPATE_IS_LATE`). 0: a server's own limit, which this can only lower; in this process 0.005, and
+    /// none in lock-step.
+    pub deadline_s: f64,
 }
 
 growing!(
@@ -294,15 +298,16 @@ growing!(
     palpate_cut ends with parents,
     palpate_link ends with n_probes,
     palpate_probe ends with radius_m,
-    palpate_session_options ends with max_feature_pairs,
+    palpate_session_options ends with deadline_s,
     palpate_tissue_options ends with binding,
 );
 
 /// Relation of a proxy to the tissues.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum palpate_render_state {
     /// A state that only a newer server knows.
+    #[default]
     PALPATE_UNKNOWN = 0,
     /// Nothing holds the proxy.
     PALPATE_FREE = 1,
@@ -318,7 +323,7 @@ pub enum palpate_render_state {
 
 /// State of the tool in the newest answer.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct palpate_rendering {
     /// Sequence of the answered tick; rises.
     pub sequence: u64,

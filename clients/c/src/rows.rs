@@ -1,4 +1,4 @@
-//! Movements in a solver's own arrays: floats or doubles, at any distance from each other.
+//! Movements and loads in a solver's own arrays: floats or doubles, at any distance from each other.
 
 use std::ffi::{c_char, c_void};
 
@@ -6,12 +6,13 @@ use glam::Vec3;
 use palpate::scene::tissue::deform::Deformation;
 
 use crate::{
-    backend::Moved,
-    border::{array, call, read},
+    backend::{Moved, snapshot::Load},
+    border::{array, buffer, call, read},
     code::{Failure, palpate_code},
     driven::drive,
     growing::{self, growing},
     scene::palpate_scene,
+    session::{copy_loads, fill, palpate_session},
 };
 
 /// Rows of numbers, as a solver has them.
@@ -35,7 +36,23 @@ pub const PALPATE_FLOAT: u32 = 0;
 /// Numbers of 8 bytes.
 pub const PALPATE_DOUBLE: u32 = 1;
 
-growing!(palpate_rows ends with stride);
+/// Rows of three numbers that a call writes, as a solver has them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct palpate_writable_rows {
+    /// `sizeof` of this struct.
+    pub size: u32,
+    /// `PALPATE_FLOAT` or `PALPATE_DOUBLE`.
+    pub number: u32,
+    /// First number of the first row. Rows need not be aligned.
+    pub data: *mut c_void,
+    /// Number of rows that have room.
+    pub capacity: usize,
+    /// Distance from a row to the next, bytes; 0: each follows the one before at once.
+    pub stride: usize,
+}
+
+growing!(palpate_rows ends with stride, palpate_writable_rows ends with stride);
 
 /// As `palpate_deform`, or `palpate_deform_some` of these `vertices` if that is not NULL, in a solver's own array: rows
 /// of x, y, z.
@@ -93,12 +110,51 @@ pub unsafe extern "C" fn palpate_drive_rows(
     })
 }
 
-/// Returns the first `width` numbers of each row.
-///
-/// # Safety
-/// `rows.data` is NULL or has as many rows as it says.
-unsafe fn flat(rows: &palpate_rows, width: usize, name: &str) -> Result<Vec<f32>, Failure> {
-    let palpate_rows { number, data, n, stride, .. } = *rows;
+/// As `palpate_tissue_loads`, into a solver's own array. `vertices` has space for as many ids as `forces_n` has rows.
+/// What lies between the rows stays as it is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_tissue_load_rows(
+    session: *mut palpate_session,
+    tissue_id: u32,
+    vertices: *mut u32,
+    forces_n: *const palpate_writable_rows,
+    n: *mut usize,
+    geometry_revision: *mut u64,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: guaranteed by the caller, as the header requires.
+        unsafe {
+            let rows = growing::read(forces_n, "forces_n")?;
+            let ids = buffer(vertices, rows.capacity, "vertices")?;
+            let palpate_writable_rows { number, data, capacity, stride, .. } = rows;
+            let (each, stride) = layout(number, (capacity, stride), 3, "forces_n")?;
+            if data.is_null() && capacity > 0 {
+                return Err(Failure::argument("forces_n.data is NULL"));
+            }
+            let number_of = |load: &Load| load.vertices.len();
+            copy_loads(tissue_id, session, (n, geometry_revision), number_of, |load| {
+                for (row, force) in load.forces_n.iter().enumerate().take(capacity) {
+                    for (k, newtons) in force.iter().enumerate() {
+                        let at = data.cast::<c_char>().add(row * stride + k * each);
+                        match number {
+                            PALPATE_FLOAT => at.cast::<f32>().write_unaligned(*newtons as f32),
+                            _ => at.cast::<f64>().write_unaligned(*newtons),
+                        }
+                    }
+                }
+                fill(ids, &load.vertices)
+            })
+        }
+    })
+}
+
+/// Returns the size of a number and the distance of rows of `width` numbers, bytes, after checking that they can be.
+fn layout(
+    number: u32,
+    (n, stride): (usize, usize),
+    width: usize,
+    name: &str,
+) -> Result<(usize, usize), Failure> {
     let each = match number {
         PALPATE_FLOAT => size_of::<f32>(),
         PALPATE_DOUBLE => size_of::<f64>(),
@@ -113,6 +169,16 @@ unsafe fn flat(rows: &palpate_rows, width: usize, name: &str) -> Result<Vec<f32>
         let message = format!("{name}.stride is {stride}, expected at least {}", each * width);
         return Err(Failure::argument(message));
     }
+    Ok((each, stride))
+}
+
+/// Returns the first `width` numbers of each row.
+///
+/// # Safety
+/// `rows.data` is NULL or has as many rows as it says.
+unsafe fn flat(rows: &palpate_rows, width: usize, name: &str) -> Result<Vec<f32>, Failure> {
+    let palpate_rows { number, data, n, stride, .. } = *rows;
+    let (each, stride) = layout(number, (n, stride), width, name)?;
     if data.is_null() && n > 0 {
         return Err(Failure::argument(format!("{name}.data is NULL")));
     }

@@ -1,6 +1,6 @@
 //! A tool held by a hand: the force on the hand, and the newest answer.
 
-use std::{ptr, sync::Arc, time::Instant};
+use std::{ptr, time::Instant};
 
 use parking_lot::Mutex;
 
@@ -172,9 +172,11 @@ pub unsafe extern "C" fn palpate_newest(
         // SAFETY: guaranteed by the caller, as the header requires.
         unsafe {
             let rendering = out(rendering, "rendering")?;
-            *rendering = newest(read(session, "session")?)?.rendering;
+            of_newest(read(session, "session")?, |newest| {
+                *rendering = newest.rendering;
+                Ok(())
+            })
         }
-        Ok(())
     })
 }
 
@@ -289,7 +291,9 @@ pub unsafe extern "C" fn palpate_tissue_loads(
                 counts,
                 |load| load.vertices.len(),
                 |load| {
-                    fill(forces, load.forces_n.as_chunks().0)?;
+                    for (to, force) in forces.iter_mut().zip(&load.forces_n) {
+                        *to = force.map(|n| n as f32);
+                    }
                     fill(ids, &load.vertices)
                 },
             )
@@ -336,12 +340,13 @@ unsafe fn copy_newest<T: Copy>(
         *n = 0;
         let session = read(session, "session")?;
         let room = buffer(pointer, capacity, name)?;
-        let newest = newest(session)?;
-        if !sequence.is_null() {
-            *out(sequence, "sequence")? = newest.rendering.sequence;
-        }
-        *n = found(&newest).len();
-        fill(room, found(&newest))
+        of_newest(session, |newest| {
+            if !sequence.is_null() {
+                *out(sequence, "sequence")? = newest.rendering.sequence;
+            }
+            *n = found(newest).len();
+            fill(room, found(newest))
+        })
     }
 }
 
@@ -361,22 +366,29 @@ pub(crate) unsafe fn copy_loads(
     unsafe {
         let n = out(n, "n")?;
         *n = 0;
-        let newest = newest(read(session, "session")?)?;
-        let Some(load) = newest.loads.iter().find(|load| load.tissue == tissue_id) else {
-            return Ok(());
-        };
-        *n = number(load);
-        if !geometry_revision.is_null() {
-            *out(geometry_revision, "geometry_revision")? = load.geometry_revision;
-        }
-        copy(load)
+        of_newest(read(session, "session")?, |newest| {
+            let Some(load) = newest.loads.iter().find(|load| load.tissue == tissue_id) else {
+                return Ok(());
+            };
+            *n = number(load);
+            if !geometry_revision.is_null() {
+                *out(geometry_revision, "geometry_revision")? = load.geometry_revision;
+            }
+            copy(load)
+        })
     }
 }
 
-fn newest(session: &palpate_session) -> Result<Arc<Snapshot>, Failure> {
+/// Reads the newest answer.
+fn of_newest(
+    session: &palpate_session,
+    read: impl FnOnce(&Snapshot) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     session.running.check()?;
+    let (mut read, mut done) = (Some(read), None);
+    session.running.read_newest(&mut |newest| done = read.take().map(|read| read(newest)));
     let none = || Failure::new(PALPATE_NO_ANSWER, "there is no answer yet");
-    session.running.newest().ok_or_else(none)
+    done.ok_or_else(none)?
 }
 
 pub(crate) fn fill<T: Copy>(room: &mut [T], found: &[T]) -> Result<(), Failure> {

@@ -245,6 +245,28 @@ fn a_wrench_has_the_state_of_its_answer() {
     }
 }
 
+/// A tick whose time is over holds its force, and says so.
+#[test]
+fn a_tick_ends_at_its_deadline() {
+    let check = |server| {
+        let held = Held::open_with(server, |options| {
+            options.lock_step = 1;
+            options.deadline_s = 1e-6;
+        });
+        let (mut wrench, at) = (palpate_wrench::default(), ball_at(0.0005));
+        for _ in 0..3 {
+            // SAFETY: all pointers point to live objects.
+            ok(unsafe { palpate_step(held.session, &at, ptr::null(), 0, 1e-3, &mut wrench) });
+        }
+        let links = held.found().links;
+        assert_ne!(links[0].flags & PALPATE_DISTANCE_CUT_SHORT, 0, "{links:?}");
+    };
+    check(local());
+    if let Some(served) = serve() {
+        check(connect(&served.address));
+    }
+}
+
 /// Contacts of a pose are those of brute force, and of a server bit for bit those of the process.
 #[test]
 fn a_pose_is_asked_about_without_a_session() {

@@ -866,6 +866,51 @@ void sessions(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_tissue_loads(session, 1, vertices, nullptr, 1, &n, &revision), "forces_n is NULL");
     REFUSED(palpate_tissue_loads(session, 1, vertices, forces, SIZE_MAX, &n, &revision), "vertices has");
     double wide[3];
+    palpate_writable_rows rows = palpate::writable_rows(wide, 1);
+    const auto loaded = [&](const palpate_writable_rows& to) {
+        return palpate_tissue_load_rows(session, 1, vertices, &to, &n, &revision);
+    };
+    REFUSED(palpate_tissue_load_rows(nullptr, 1, vertices, &rows, &n, nullptr), "session is NULL");
+    REFUSED(palpate_tissue_load_rows(session, 1, vertices, nullptr, &n, nullptr), "forces_n is NULL");
+    REFUSED(palpate_tissue_load_rows(session, 1, nullptr, &rows, &n, nullptr), "vertices is NULL");
+    REFUSED(palpate_tissue_load_rows(session, 1, vertices, &rows, nullptr, nullptr), "n is NULL");
+    wrong_sizes(rows, "forces_n.size is ",
+                [&](auto* sent) { return palpate_tissue_load_rows(session, 1, vertices, sent, &n, nullptr); });
+    palpate_writable_rows odd = rows;
+    odd.number = 2;
+    REFUSED(loaded(odd), "forces_n.number is 2");
+    odd = rows;
+    odd.stride = 23;
+    REFUSED(loaded(odd), "forces_n.stride is 23, expected at least 24");
+    odd.stride = SIZE_MAX / 2;
+    odd.capacity = 4;
+    REFUSED(loaded(odd), "forces_n.stride is");
+    odd = rows;
+    odd.data = nullptr;
+    REFUSED(loaded(odd), "forces_n.data is NULL");
+    odd.capacity = SIZE_MAX;
+    REFUSED(loaded(odd), "vertices has");
+    FAILS(PALPATE_TOO_SMALL, loaded(rows), "holds 1");
+    MUST(n >= 2 && revision == 0);
+    // Rows that are apart and not aligned; what lies between them stays.
+    {
+        std::vector<std::uint32_t> ids(n);
+        std::vector<float> close(3 * n);
+        std::vector<unsigned char> apart(1 + 29 * n, 0xa5);
+        DOES(palpate_tissue_loads(session, 1, ids.data(), close.data(), n, &n, nullptr));
+        rows.data = apart.data() + 1;
+        rows.capacity = ids.size();
+        rows.stride = 29;
+        std::vector<std::uint32_t> same(n);
+        DOES(palpate_tissue_load_rows(session, 1, same.data(), &rows, &n, nullptr));
+        MUST(same == ids && apart[0] == 0xa5);
+        for (std::size_t row = 0; row < n; ++row) {
+            double force[3];
+            std::memcpy(force, apart.data() + 1 + 29 * row, sizeof force);
+            for (int k = 0; k < 3; ++k) MUST(static_cast<float>(force[k]) == close[3 * row + k]);
+            for (int k = 24; k < 29; ++k) MUST(apart[1 + 29 * row + k] == 0xa5);
+        }
+    }
     REFUSED(palpate_control_loads(session, 1, vertices, wide, nullptr, 1, nullptr, &revision), "n is NULL");
     REFUSED(palpate_control_loads(session, 1, nullptr, wide, nullptr, 1, &n, &revision), "controls is NULL");
     REFUSED(palpate_control_loads(session, 1, vertices, nullptr, nullptr, 1, &n, &revision), "forces_n is NULL");
@@ -1103,6 +1148,13 @@ void wrapper(const std::string& folder) {
     options.contact_margin_m = 0;
     options.max_contacts = 1025;
     MUST(scene.open_session(options).code() == PALPATE_INVALID_ARGUMENT);
+    options.max_contacts = 0;
+    for (double deadline_s : {NAN_, -1.0, 10.1, static_cast<double>(INFINITY)}) {
+        options.deadline_s = deadline_s;
+        const auto refused = scene.open_session(options);
+        MUST(refused.code() == PALPATE_INVALID_ARGUMENT);
+        MUST(refused.message().find("deadline_s is ") != std::string::npos);
+    }
     MUST(session.health().ok());
     const std::uint32_t top[] = {0};
     palpate_cut cut{};  // The wrapper sets the size.

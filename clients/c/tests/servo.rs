@@ -1,4 +1,5 @@
-//! Tests that `palpate_servo` allocates nothing and never waits, neither for the engine nor for a stopped server.
+//! Tests that `palpate_servo` allocates nothing and never waits, neither for the engine nor for a stopped server, and
+//! that a step in lock-step and copies of all that it answers allocate nothing.
 
 #[path = "support/held.rs"]
 mod held;
@@ -15,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use palpate_c::{code::*, plain::*, server::*, session::*, version::VERSION};
+use palpate_c::{code::*, driven::*, plain::*, rows::*, server::*, session::*, version::VERSION};
 use palpate_code::*;
 
 use held::{Held, PRESSED_N, ball_at, ok};
@@ -122,6 +123,88 @@ fn a_servo_in_the_process_allocates_nothing() {
     let code = unsafe { palpate_servo(held.session, ptr::null(), 1e-3, &mut wrench) };
     assert_eq!((code, N_CALLS.get() - before), (PALPATE_INVALID_ARGUMENT, 0));
     assert_eq!(wrench.flags & PALPATE_FADING, PALPATE_FADING);
+}
+
+/// Room for all that a tick answers.
+struct Copies {
+    contacts: [palpate_contact; 64],
+    touched: [palpate_surface_contact; 64],
+    pairs: [palpate_feature_pair; 256],
+    links: [palpate_link_distance; 1],
+    probes: [palpate_probe_distance; 2],
+    vertices: [u32; 64],
+    forces_n: [f32; 192],
+    wide_n: [f64; 192],
+}
+
+impl Copies {
+    /// Steps, and copies all answers; returns the number of allocations and frees, and of what was copied.
+    fn step(&mut self, held: &Held, height_m: f64) -> (usize, [usize; 7]) {
+        let (pose, mut wrench) = (ball_at(height_m), palpate_wrench::default());
+        let (mut rendering, mut status) = (palpate_rendering::default(), Default::default());
+        let (mut n, session, mut revision) = ([0; 7], held.session, 0);
+        let none = ptr::null_mut();
+        let rows = palpate_writable_rows {
+            number: PALPATE_DOUBLE,
+            data: self.wide_n.as_mut_ptr().cast(),
+            capacity: 64,
+            ..Default::default()
+        };
+        let before = N_CALLS.get();
+        // SAFETY: all pointers point to live objects, and buffers have the stated room.
+        let codes = unsafe {
+            let ids = self.vertices.as_mut_ptr();
+            let forces = self.forces_n.as_mut_ptr();
+            [
+                palpate_step(session, &pose, ptr::null(), 0, 1e-3, &mut wrench),
+                palpate_newest(session, &mut rendering),
+                palpate_status(session, &mut status),
+                palpate_contacts(session, self.contacts.as_mut_ptr(), 64, &mut n[0]),
+                palpate_surface_contacts(session, self.touched.as_mut_ptr(), 64, &mut n[1], none),
+                palpate_feature_pairs(session, self.pairs.as_mut_ptr(), 256, &mut n[2], none),
+                palpate_link_distances(session, self.links.as_mut_ptr(), 1, &mut n[3], none),
+                palpate_probe_distances(session, self.probes.as_mut_ptr(), 2, &mut n[4], none),
+                palpate_tissue_loads(session, 1, ids, forces, 64, &mut n[5], &mut revision),
+                palpate_tissue_load_rows(session, 1, ids, &rows, &mut n[6], &mut revision),
+            ]
+        };
+        let n_calls = N_CALLS.get() - before;
+        assert_eq!(codes, [PALPATE_OK; 10], "at {height_m} m");
+        for (wide, close) in self.wide_n.iter().zip(&self.forces_n).take(3 * n[6]) {
+            assert_eq!(*wide as f32, *close);
+        }
+        (n_calls, n)
+    }
+}
+
+/// Hand that presses and lifts, so that contacts and loads come and go.
+#[test]
+fn a_step_in_the_process_and_copies_of_its_answers_allocate_nothing() {
+    let mut server = ptr::null_mut();
+    // SAFETY: the pointer points to a live object.
+    ok(unsafe { palpate_open_local(VERSION, &mut server) });
+    let held = Held::open(server, true);
+    let mut copies = Copies {
+        contacts: [Default::default(); 64],
+        touched: [Default::default(); 64],
+        pairs: [Default::default(); 256],
+        links: Default::default(),
+        probes: Default::default(),
+        vertices: [0; 64],
+        forces_n: [0.0; 192],
+        wide_n: [0.0; 192],
+    };
+    let mut most = [0; 7];
+    for n in 0..600 {
+        let height_m = 0.003 * (f64::from(n) * 0.05).cos() + 0.001;
+        let (n_calls, copied) = copies.step(&held, height_m);
+        for (most, copied) in most.iter_mut().zip(copied) {
+            *most = copied.max(*most);
+        }
+        // The first presses make the buffers.
+        assert!(n < 300 || n_calls == 0, "{n_calls} allocations at step {n}, {height_m} m");
+    }
+    assert!(most.iter().all(|n| *n > 0), "{most:?} were copied");
 }
 
 /// After lost time, as in a debugger, the held force does not return at once; with an invalid time the force fades to

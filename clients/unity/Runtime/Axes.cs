@@ -68,6 +68,14 @@ namespace Palpate
             }
         }
 
+        internal static void PointsInPlace(this Axes axes, double[] xyz, int n)
+        {
+            for (int i = 0; axes == Axes.LeftHanded && i < n; i++)
+            {
+                xyz[3 * i + 2] = -xyz[3 * i + 2];
+            }
+        }
+
         /// <summary>
         /// A mirror reverses the orientation of triangles, so their second and third vertices are swapped.
         /// </summary>

@@ -336,6 +336,13 @@ namespace Palpate
         internal static extern palpate_code palpate_drive_rows(palpate_scene* scene, uint tissue_id, uint kind, uint* controls, palpate_rows* state);
 
         /// <summary>
+        ///  As `palpate_tissue_loads`, into a solver's own array. `vertices` has space for as many ids as `forces_n` has rows.
+        ///  What lies between the rows stays as it is.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_tissue_load_rows", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_tissue_load_rows(palpate_session* session, uint tissue_id, uint* vertices, palpate_writable_rows* forces_n, System.UIntPtr* n, ulong* geometry_revision);
+
+        /// <summary>
         ///  Makes a tube about `n_points` points at rest, at least two: x, y, z of each, metres, scene frame, no two neighbours
         ///  in one place. `radius_m`: of the circle on which the vertices of a ring are. `sides`: their number, at least 3; 0:
         ///  12.
@@ -922,6 +929,12 @@ namespace Palpate
         ///  Maximum of such pairs for each link, nearest first, at most 1,024. 0: 256.
         /// </summary>
         public uint max_feature_pairs;
+        /// <summary>
+        ///  Time limit of a tick in the engine, seconds, at most 10: after it the answer has what was found so far, and its
+        ///  force is held (`PALPATE_IS_LATE`). 0: a server's own limit, which this can only lower; in this process 0.005, and
+        ///  none in lock-step.
+        /// </summary>
+        public double deadline_s;
     }
 
     /// <summary>
@@ -1458,6 +1471,34 @@ namespace Palpate
         ///  Number of rows.
         /// </summary>
         public System.UIntPtr n;
+        /// <summary>
+        ///  Distance from a row to the next, bytes; 0: each follows the one before at once.
+        /// </summary>
+        public System.UIntPtr stride;
+    }
+
+    /// <summary>
+    ///  Rows of three numbers that a call writes, as a solver has them.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_writable_rows
+    {
+        /// <summary>
+        ///  `sizeof` of this struct.
+        /// </summary>
+        public uint size;
+        /// <summary>
+        ///  `PALPATE_FLOAT` or `PALPATE_DOUBLE`.
+        /// </summary>
+        public uint number;
+        /// <summary>
+        ///  First number of the first row. Rows need not be aligned.
+        /// </summary>
+        public void* data;
+        /// <summary>
+        ///  Number of rows that have room.
+        /// </summary>
+        public System.UIntPtr capacity;
         /// <summary>
         ///  Distance from a row to the next, bytes; 0: each follows the one before at once.
         /// </summary>

@@ -361,6 +361,7 @@ namespace Palpate
                 omit_sweep = options.OmitSweep ? 1u : 0u,
                 feature_pairs = options.FeaturePairs ? 1u : 0u,
                 max_feature_pairs = options.MaxFeaturePairs,
+                deadline_s = options.DeadlineS,
             };
             PalpateException.Check(Native.palpate_open_session(scene, &sent, &session));
             return new Session(session, axes);

@@ -206,6 +206,29 @@ namespace Palpate
             return (int)n;
         }
 
+        /// <summary>Like TissueLoads above, in a solver's own doubles.</summary>
+        public int TissueLoads(uint tissue, uint[] vertices, double[] forcesN, out ulong geometryRevision)
+        {
+            int room = Math.Min(vertices.Length, forcesN.Length / 3);
+            UIntPtr n;
+            ulong revision = 0;
+            fixed (uint* ids = vertices)
+            fixed (double* xyz = forcesN)
+            {
+                palpate_writable_rows rows = new palpate_writable_rows
+                {
+                    size = (uint)sizeof(palpate_writable_rows),
+                    number = Native.PALPATE_DOUBLE,
+                    data = xyz,
+                    capacity = (UIntPtr)room,
+                };
+                CheckFilled(Native.palpate_tissue_load_rows(session, tissue, ids, &rows, &n, &revision));
+            }
+            axes.PointsInPlace(forcesN, Math.Min((int)n, room));
+            geometryRevision = revision;
+            return (int)n;
+        }
+
         /// <summary>Returns the status of the session so far.</summary>
         public SessionStatus Status()
         {

@@ -496,6 +496,11 @@ namespace Palpate
         public bool FeaturePairs;
         /// <summary>Maximum such pairs of each link, nearest first. 0: 256.</summary>
         public uint MaxFeaturePairs;
+        /// <summary>
+        /// Time limit of a tick in the engine, seconds, at most 10. 0: a server's own, which this can only lower; in this
+        /// process 0.005, and none in lock-step.
+        /// </summary>
+        public double DeadlineS;
         /// <summary>Nothing runs by itself: Step replaces Servo.</summary>
         public bool LockStep;
     }

@@ -168,6 +168,9 @@ public static class Hand
                 Replay.Expect(session.TryNewest(out newest) && n_contacts == newest.Contacts && n_contacts > 0, n_contacts + " contacts");
                 Replay.Expect(session.Contacts(new Contact[0]) == n_contacts, "none fits, and all are counted");
                 Replay.Expect(session.TissueLoads(slab, new uint[1], new float[3], out revision) == n_loads && n_loads > 1, n_loads + " loads");
+                double[] wide = new double[48];
+                Replay.Expect(session.TissueLoads(slab, vertices, wide, out revision) == n_loads, "as many in doubles");
+                for (int i = 0; i < 3 * n_loads; i++) Replay.Expect((float)wide[i] == forces[i], "the same loads");
                 Vec3 given = new Vec3(0, 0, 0), borne = new Vec3(0, 0, 0);
                 for (int i = 0; i < n_contacts; i++)
                 {

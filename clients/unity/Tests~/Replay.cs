@@ -2,9 +2,14 @@ using System;
 using System.IO;
 using Palpate;
 
-/// <summary>Replays recorded poses in lock-step, and writes the wrenches: replay.exe FOLDER OUT [HOST:PORT]</summary>
+/// <summary>
+/// Replays recorded poses in lock-step. Writes the wrenches to OUT, and to OUT.found all that the answers have of
+/// contacts: replay.exe FOLDER OUT [HOST:PORT]
+/// </summary>
 public static class Replay
 {
+    private const int AskedEvery = 50;
+
     public static int Main(string[] arguments)
     {
         string folder = arguments[0];
@@ -16,16 +21,23 @@ public static class Replay
             {
                 scene.AddTissueFile("organ", Path.Combine(folder, "organ.obj"));
                 uint tool = scene.AddToolFile("tool", Path.Combine(folder, "tool.obj"));
-                SessionOptions options = new SessionOptions { LockStep = true, Friction = 0.2, HoldPoint = new Vec3(0, 0, 0.03) };
+                SessionOptions options = new SessionOptions { LockStep = true, Friction = 0.2, HoldPoint = new Vec3(0, 0, 0.03), FeaturePairs = true };
                 using (Session session = scene.OpenSession(tool, options))
                 using (BinaryReader poses = new BinaryReader(File.OpenRead(Path.Combine(folder, "poses.bin"))))
                 using (BinaryWriter felt = new BinaryWriter(File.Create(arguments[1])))
+                using (BinaryWriter found = new BinaryWriter(File.Create(arguments[1] + ".found")))
                 {
-                    while (poses.BaseStream.Position < poses.BaseStream.Length)
+                    for (int n = 0; poses.BaseStream.Position < poses.BaseStream.Length; n++)
                     {
                         Vec3 at = new Vec3(poses.ReadDouble(), poses.ReadDouble(), poses.ReadDouble());
                         double[] q = { poses.ReadDouble(), poses.ReadDouble(), poses.ReadDouble(), poses.ReadDouble() };
                         Write(felt, session.Step(new Pose(at, q[0], q[1], q[2], q[3]), 1e-3));
+                        Found(session, found);
+                        if (n % AskedEvery != 0) continue;
+                        SurfacePoint near = scene.Nearest(new[] { at })[0];
+                        Write(found, near.Tissue, near.Triangle);
+                        Write(found, near.Barycentric, near.Position, near.Normal);
+                        Write(found, near.SignedDistanceM, near.SignCertainty);
                     }
                     Rendering newest;
                     Expect(session.TryNewest(out newest) && newest.Sequence == 1500, "the newest answer is the last");
@@ -39,14 +51,56 @@ public static class Replay
         return 0;
     }
 
+    private static readonly SurfaceContact[] contacts = new SurfaceContact[64];
+    private static readonly LinkDistance[] links = new LinkDistance[1];
+    private static readonly FeaturePair[] pairs = new FeaturePair[256];
+
+    private static void Found(Session session, BinaryWriter to)
+    {
+        ulong sequence;
+        int n = session.SurfaceContacts(contacts, out sequence);
+        Write(to, n);
+        for (int i = 0; i < n; i++)
+        {
+            Write(to, contacts[i].Id);
+            Write(to, contacts[i].At);
+            Write(to, contacts[i].Toi, contacts[i].Flags);
+        }
+        session.LinkDistances(links, out sequence);
+        Write(to, links[0].At);
+        Write(to, links[0].LowerBoundM, links[0].SignCertainty, links[0].DepthMaxM, links[0].Contacts, links[0].Flags);
+        n = session.FeaturePairs(pairs, out sequence);
+        Write(to, n);
+        for (int i = 0; i < n; i++)
+        {
+            FeaturePair pair = pairs[i];
+            Write(to, pair.Tissue, pair.Link, (uint)pair.Kind);
+            Write(to, pair.Vertex0, pair.Vertex1, pair.Vertex2, pair.Vertex3);
+            Write(to, pair.Weight0, pair.Weight1, pair.Weight2, pair.Weight3, pair.DistanceM);
+            Write(to, pair.Normal);
+        }
+    }
+
     private static void Write(BinaryWriter to, Wrench felt)
     {
-        foreach (Vec3 v in new[] { felt.ForceN, felt.TorqueNm })
-        {
-            to.Write(v.X);
-            to.Write(v.Y);
-            to.Write(v.Z);
-        }
+        Write(to, felt.ForceN, felt.TorqueNm);
+    }
+
+    private static void Write(BinaryWriter to, PointPair at)
+    {
+        Write(to, at.Tissue, at.Triangle, at.Link, at.LinkTriangle);
+        Write(to, at.Barycentric, at.LinkBarycentric, at.OnTissue, at.OnTool, at.Normal);
+        Write(to, at.SignedDistanceM);
+    }
+
+    private static void Write(BinaryWriter to, params Vec3[] vectors)
+    {
+        foreach (Vec3 v in vectors) Write(to, v.X, v.Y, v.Z);
+    }
+
+    private static void Write(BinaryWriter to, params double[] numbers)
+    {
+        foreach (double number in numbers) to.Write(number);
     }
 
     /// A failed call throws its code and its message.

@@ -13,6 +13,9 @@ pub struct LoopOptions {
     /// Rate at which the device's newest pose is sent, per second, 1 to 1,000; 0: only the poses given to
     /// [`TrackLoop::send`](super::TrackLoop::send) are sent.
     pub rate_hz: f64,
+    /// Time limit of each tick from its arrival at the server; none: the server's own, which this can only lower. After
+    /// it the answer has what was found so far.
+    pub deadline: Option<Duration>,
     /// Instant at which the clocks of the loop and of its device are 0.
     pub epoch: Instant,
 }
@@ -24,6 +27,7 @@ impl Default for LoopOptions {
             reconnect_max: Duration::from_secs(10),
             device: None,
             rate_hz: 1_000.0,
+            deadline: None,
             epoch: Instant::now(),
         }
     }

@@ -9,7 +9,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, watch};
 
-use super::status::LoopStatus;
+use super::{options::LoopOptions, status::LoopStatus};
 use crate::{
     client::error::ClientError,
     proto::{Rendering, Tick, ToolPose, TrackResponse, TrackStart},
@@ -39,6 +39,8 @@ struct LoopState {
     teleported: Vec<(u32, u64)>,
     under_way: VecDeque<TickUnderWay>,
     sequence: u64,
+    /// Time limit of each tick, 0 for none.
+    deadline_us: u32,
     answer: Option<Arc<TrackResponse>>,
     /// Poses of the tick that `answer` answers.
     answered_poses: Vec<ToolPose>,
@@ -61,10 +63,13 @@ pub(super) struct TickUnderWay {
 }
 
 impl SharedLoop {
-    pub(super) fn new(epoch: Instant) -> SharedLoop {
+    pub(super) fn new(options: &LoopOptions) -> SharedLoop {
+        // A limit below a microsecond is no limit on the wire.
+        let us = |limit: Duration| limit.as_micros().clamp(1, u32::MAX.into()) as u32;
+        let deadline_us = options.deadline.map_or(0, us);
         SharedLoop {
-            epoch,
-            state: Mutex::default(),
+            epoch: options.epoch,
+            state: Mutex::new(LoopState { deadline_us, ..LoopState::default() }),
             wake: Notify::new(),
             changed: watch::Sender::new(0),
             ended: Condvar::new(),
@@ -277,7 +282,7 @@ impl LoopState {
             sequence: self.sequence,
             client_time_ns: at_ns as i64,
             tools,
-            deadline_us: 0,
+            deadline_us: self.deadline_us,
         });
         self.sequence
     }

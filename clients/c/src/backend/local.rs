@@ -498,8 +498,8 @@ impl Running for LocalSession {
         self.step(pose, links, at_ns)
     }
 
-    fn newest(&self) -> Option<Arc<Snapshot>> {
-        self.snapshot()
+    fn read_newest(&self, read: &mut dyn FnMut(&Snapshot)) {
+        self.read_seen(read);
     }
 
     fn state(&self) -> Option<palpate_render_state> {

@@ -29,6 +29,7 @@ use tokio::{runtime::Runtime, time::timeout};
 
 use super::{
     Added, CutAlong, Moved, Opened, PosedTool, Running, Server, Theatre, TissueSize, Touched,
+    deadline,
     snapshot::{Snapshot, at, self_contacts_of_server, state_of},
 };
 use crate::{
@@ -70,7 +71,7 @@ struct RemoteSession {
     haptics: TrackLoop,
     epoch: std::time::Instant,
     /// The answer that was read last, and its conversion, which serves all reads of that answer.
-    read: Mutex<Option<(Arc<TrackResponse>, Arc<Snapshot>)>>,
+    read: Mutex<(Option<Arc<TrackResponse>>, Snapshot)>,
 }
 
 impl RemoteServer {
@@ -384,7 +385,8 @@ impl Theatre for RemoteTheatre {
             options if options.rate_hz == 0.0 => 1e3,
             options => options.rate_hz,
         };
-        let how = LoopOptions { device: Some(feed), rate_hz, ..LoopOptions::default() };
+        let deadline = deadline(options)?;
+        let how = LoopOptions { device: Some(feed), rate_hz, deadline, ..LoopOptions::default() };
         let epoch = how.epoch;
         let start = TrackStart {
             scene_id: self.scene_id.clone(),
@@ -433,16 +435,15 @@ impl Running for RemoteSession {
         self.connected.call(self.haptics.wait(sequence)).map(|_| ())
     }
 
-    fn newest(&self) -> Option<Arc<Snapshot>> {
-        let newest = self.haptics.newest()?;
-        let mut read = self.read.lock();
-        match &*read {
-            Some((answer, snapshot)) if Arc::ptr_eq(answer, &newest) => Some(Arc::clone(snapshot)),
-            _ => {
-                let snapshot = Arc::new(Snapshot::of_server(&newest)?);
-                *read = Some((newest, Arc::clone(&snapshot)));
-                Some(snapshot)
-            }
+    fn read_newest(&self, read: &mut dyn FnMut(&Snapshot)) {
+        let Some(newest) = self.haptics.newest() else { return };
+        let mut last = self.read.lock();
+        let (answer, snapshot) = &mut *last;
+        if answer.as_ref().is_none_or(|answer| !Arc::ptr_eq(answer, &newest)) {
+            *answer = snapshot.become_of_server(&newest).then_some(newest);
+        }
+        if answer.is_some() {
+            read(snapshot);
         }
     }
 

@@ -1,11 +1,10 @@
-//! The part of an answer that C reads.
+//! The part of an answer that C reads. Each answer is converted into the buffers of an earlier one.
 
 use palpate::{
     proto,
     proxy::{ProxyContact, RenderState, RenderedSession},
     scene::{
-        Contact, ContactState, ContactStatus, Distance, LinkAnswer, ProbeAnswer, TickAnswer,
-        TissueId,
+        Contact, ContactState, Distance, LinkAnswer, ProbeAnswer, TickAnswer, TissueId,
         self_collision::{FeatureContact, FeatureKind},
         tick::feature_pairs::FeaturePairKind,
     },
@@ -24,7 +23,7 @@ use crate::self_collision::palpate_self_contact;
 use palpate_render_state::*;
 
 /// The part of an answer that C reads.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) rendering: palpate_rendering,
     pub(crate) contacts: Vec<palpate_contact>,
@@ -35,15 +34,16 @@ pub(crate) struct Snapshot {
     /// Pairs of features of all links, link by link.
     pub(crate) feature_pairs: Vec<palpate_feature_pair>,
     pub(crate) loads: Vec<Load>,
+    spare_loads: Vec<Load>,
 }
 
 /// Load on a tissue.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Load {
     pub(crate) tissue: u32,
     pub(crate) geometry_revision: u64,
     pub(crate) vertices: Vec<u32>,
-    pub(crate) forces_n: Vec<f32>,
+    pub(crate) forces_n: Vec<[f64; 3]>,
     /// Controls of a driven tissue, the force of each and, for frames, its torque.
     pub(crate) controls: Vec<u32>,
     pub(crate) control_forces_n: Vec<[f64; 3]>,
@@ -51,56 +51,52 @@ pub(crate) struct Load {
 }
 
 impl Snapshot {
-    /// Converts an answer of the engine.
-    pub(crate) fn of_engine(sequence: u64, session: &RenderedSession) -> Snapshot {
+    /// Becomes an answer of the engine.
+    pub(crate) fn become_of_engine(&mut self, sequence: u64, session: &RenderedSession) {
+        self.clear();
         let rendering = session.renderings().next().expect("one tool is rendered");
         let answer = session.last_answer();
         let bearing = rendering.contacts.iter().filter(|c| c.force_n != glam::DVec3::ZERO);
-        let contact = |c: &ProxyContact| palpate_contact {
+        self.contacts.extend(bearing.map(|c: &ProxyContact| palpate_contact {
             contact_id: c.id,
             tissue_id: c.tissue.0,
             link: c.link as u32,
             position_m: palpate_vec3::of(c.position),
             force_n: palpate_vec3::of(c.force_n),
-        };
-        let contacts: Vec<_> = bearing.map(contact).collect();
-        let links: Vec<_> = answer.links.iter().map(link_of_engine).collect();
-        let surface_contacts = surface_contacts_of_engine(answer, session.forbidden());
-        let loads = rendering.loads.iter().map(|load| Load {
-            tissue: load.tissue.0,
-            geometry_revision: load.geometry_revision,
-            vertices: load.vertices.clone(),
-            forces_n: load.forces_n.iter().flat_map(|f| f.as_vec3().to_array()).collect(),
-            controls: load.controls.iter().map(|one| one.control).collect(),
-            control_forces_n: load.controls.iter().map(|one| one.force_n.to_array()).collect(),
-            control_torques_nm: load.controls.iter().map(|one| one.torque_nm.to_array()).collect(),
-        });
-        Snapshot {
-            rendering: palpate_rendering {
-                sequence,
-                proxy: palpate_pose::of(&rendering.scene_from_proxy),
-                state: match rendering.state {
-                    RenderState::Free => PALPATE_FREE,
-                    RenderState::Touching => PALPATE_TOUCHING,
-                    RenderState::Embedded => PALPATE_EMBEDDED,
-                    RenderState::Squeezed => PALPATE_SQUEEZED,
-                    RenderState::Late => PALPATE_LATE,
-                },
-                n_contacts: contacts.len() as u32,
-                distance_m: least(&links),
-            },
-            contacts,
-            links,
-            probes: answer.probes.iter().map(probe_of_engine).collect(),
-            surface_contacts,
-            feature_pairs: answer.links.iter().flat_map(feature_pairs_of_engine).collect(),
-            loads: loads.collect(),
+        }));
+        self.links.extend(answer.links.iter().map(link_of_engine));
+        self.probes.extend(answer.probes.iter().map(probe_of_engine));
+        put_contacts_of_engine(answer, session.forbidden(), &mut self.surface_contacts);
+        self.feature_pairs.extend(answer.links.iter().flat_map(feature_pairs_of_engine));
+        for sent in &rendering.loads {
+            let load = self.another_load(sent.tissue.0, sent.geometry_revision);
+            load.vertices.extend_from_slice(&sent.vertices);
+            load.forces_n.extend(sent.forces_n.iter().map(|f| f.to_array()));
+            load.controls.extend(sent.controls.iter().map(|one| one.control));
+            load.control_forces_n.extend(sent.controls.iter().map(|one| one.force_n.to_array()));
+            let torques = sent.controls.iter().map(|one| one.torque_nm.to_array());
+            load.control_torques_nm.extend(torques);
         }
+        self.rendering = palpate_rendering {
+            sequence,
+            proxy: palpate_pose::of(&rendering.scene_from_proxy),
+            state: match rendering.state {
+                RenderState::Free => PALPATE_FREE,
+                RenderState::Touching => PALPATE_TOUCHING,
+                RenderState::Embedded => PALPATE_EMBEDDED,
+                RenderState::Squeezed => PALPATE_SQUEEZED,
+                RenderState::Late => PALPATE_LATE,
+            },
+            n_contacts: self.contacts.len() as u32,
+            distance_m: least(&self.links),
+        };
     }
 
-    /// Converts an answer of a server; `None` if it has no rendering, for example after its time was over.
-    pub(crate) fn of_server(answer: &proto::TrackResponse) -> Option<Snapshot> {
-        let rendering = answer.renderings.first()?;
+    /// Becomes an answer of a server. Returns false if that has no rendering, for example after its time was over.
+    pub(crate) fn become_of_server(&mut self, answer: &proto::TrackResponse) -> bool {
+        self.clear();
+        let Some(rendering) = answer.renderings.first() else { return false };
+        let Some(proxy) = &rendering.proxy else { return false };
         let n = [
             rendering.contact_ids.len(),
             rendering.contact_tissue_ids.len(),
@@ -110,52 +106,64 @@ impl Snapshot {
         ];
         // Arrays of different lengths from a server are cut to the shortest.
         let n = n.into_iter().min().unwrap_or_default();
-        let contacts: Vec<_> = (0..n)
-            .map(|i| palpate_contact {
-                contact_id: rendering.contact_ids[i],
-                tissue_id: rendering.contact_tissue_ids[i],
-                link: rendering.contact_links[i],
-                position_m: at(&rendering.contact_xyz_m, i),
-                force_n: at(&rendering.contact_force_xyz_n, i),
-            })
-            .collect();
+        self.contacts.extend((0..n).map(|i| palpate_contact {
+            contact_id: rendering.contact_ids[i],
+            tissue_id: rendering.contact_tissue_ids[i],
+            link: rendering.contact_links[i],
+            position_m: at(&rendering.contact_xyz_m, i),
+            force_n: at(&rendering.contact_force_xyz_n, i),
+        }));
+        self.links.extend(answer.links.iter().map(link_of_server));
+        self.probes.extend(answer.probes.iter().map(probe_of_server));
+        put_contacts_of_server(&answer.links, &answer.tissues, &mut self.surface_contacts);
+        self.feature_pairs.extend(answer.links.iter().flat_map(feature_pairs_of_server));
         let loads = rendering
             .tissue_loads
             .iter()
             .filter(|load| load.force_xyz_n.len() == 3 * load.vertex_ids.len())
             .filter(|load| load.control_force_xyz_n.len() == 3 * load.control_ids.len());
-        let loads = loads.map(|load| Load {
-            tissue: load.tissue_id,
-            geometry_revision: load.geometry_revision,
-            vertices: load.vertex_ids.clone(),
-            forces_n: load.force_xyz_n.clone(),
-            controls: load.control_ids.clone(),
-            control_forces_n: load.control_force_xyz_n.as_chunks().0.to_vec(),
-            control_torques_nm: load.control_torque_xyz_nm.as_chunks().0.to_vec(),
-        });
-        let proxy = rendering.proxy.as_ref()?;
+        for sent in loads {
+            let load = self.another_load(sent.tissue_id, sent.geometry_revision);
+            load.vertices.extend_from_slice(&sent.vertex_ids);
+            load.forces_n.extend(sent.force_xyz_n.as_chunks().0.iter().map(|f| f.map(f64::from)));
+            load.controls.extend_from_slice(&sent.control_ids);
+            load.control_forces_n.extend_from_slice(sent.control_force_xyz_n.as_chunks().0);
+            load.control_torques_nm.extend_from_slice(sent.control_torque_xyz_nm.as_chunks().0);
+        }
         let (p, q) = (proxy.position_m.unwrap_or_default(), proxy.orientation);
         let q = q.unwrap_or(proto::Quaternion { x: 0.0, y: 0.0, z: 0.0, w: 1.0 });
-        let links: Vec<_> = answer.links.iter().map(link_of_server).collect();
-        let surface_contacts = surface_contacts_of_server(&answer.links, &answer.tissues);
-        Some(Snapshot {
-            rendering: palpate_rendering {
-                sequence: answer.sequence,
-                proxy: palpate_pose {
-                    position_m: palpate_vec3 { x: p.x, y: p.y, z: p.z },
-                    orientation: palpate_quaternion { x: q.x, y: q.y, z: q.z, w: q.w },
-                },
-                state: state_of(rendering.state),
-                n_contacts: contacts.len() as u32,
-                distance_m: least(&links),
+        self.rendering = palpate_rendering {
+            sequence: answer.sequence,
+            proxy: palpate_pose {
+                position_m: palpate_vec3 { x: p.x, y: p.y, z: p.z },
+                orientation: palpate_quaternion { x: q.x, y: q.y, z: q.z, w: q.w },
             },
-            contacts,
-            links,
-            probes: answer.probes.iter().map(probe_of_server).collect(),
-            surface_contacts,
-            feature_pairs: answer.links.iter().flat_map(feature_pairs_of_server).collect(),
-            loads: loads.collect(),
-        })
+            state: state_of(rendering.state),
+            n_contacts: self.contacts.len() as u32,
+            distance_m: least(&self.links),
+        };
+        true
+    }
+
+    fn clear(&mut self) {
+        self.contacts.clear();
+        self.links.clear();
+        self.probes.clear();
+        self.surface_contacts.clear();
+        self.feature_pairs.clear();
+        self.spare_loads.append(&mut self.loads);
+    }
+
+    /// Adds the load of a tissue, in the buffers of an earlier one.
+    fn another_load(&mut self, tissue: u32, geometry_revision: u64) -> &mut Load {
+        let mut load = self.spare_loads.pop().unwrap_or_default();
+        (load.tissue, load.geometry_revision) = (tissue, geometry_revision);
+        load.vertices.clear();
+        load.forces_n.clear();
+        load.controls.clear();
+        load.control_forces_n.clear();
+        load.control_torques_nm.clear();
+        self.loads.push_mut(load)
     }
 }
 
@@ -174,18 +182,16 @@ pub(crate) fn state_of(sent: i32) -> palpate_render_state {
 impl Touched {
     /// Converts an answer of the engine.
     pub(crate) fn of_engine(answer: &TickAnswer, forbidden: &[TissueId]) -> Touched {
-        Touched {
-            contacts: surface_contacts_of_engine(answer, forbidden),
-            links: answer.links.iter().map(link_of_engine).collect(),
-        }
+        let mut contacts = Vec::new();
+        put_contacts_of_engine(answer, forbidden, &mut contacts);
+        Touched { contacts, links: answer.links.iter().map(link_of_engine).collect() }
     }
 
     /// Converts an answer of a server.
     pub(crate) fn of_server(answer: &proto::QueryContactsResponse) -> Touched {
-        Touched {
-            contacts: surface_contacts_of_server(&answer.links, &answer.tissues),
-            links: answer.links.iter().map(link_of_server).collect(),
-        }
+        let mut contacts = Vec::new();
+        put_contacts_of_server(&answer.links, &answer.tissues, &mut contacts);
+        Touched { contacts, links: answer.links.iter().map(link_of_server).collect() }
     }
 }
 
@@ -242,28 +248,27 @@ fn probe_of_engine(answer: &ProbeAnswer) -> palpate_probe_distance {
     palpate_probe_distance { at, probe: answer.probe as u32, flags }
 }
 
-fn surface_contacts_of_engine(
+fn put_contacts_of_engine(
     answer: &TickAnswer,
     forbidden: &[TissueId],
-) -> Vec<palpate_surface_contact> {
+    into: &mut Vec<palpate_surface_contact>,
+) {
     let revision = |tissue: TissueId| {
         let state = answer.tissues.iter().find(|state| state.tissue == tissue);
         state.map_or(0, |state| state.geometry_revision)
     };
-    let contact = |link: usize, (c, status): (&Contact, &ContactStatus)| palpate_surface_contact {
-        contact_id: status.id,
-        geometry_revision: revision(c.tissue),
-        at: pair_of_engine(link, c),
-        toi: c.toi.unwrap_or(NO_TOI),
-        flags: flag(status.state == ContactState::Begin, PALPATE_CONTACT_BEGAN)
-            | flag(forbidden.contains(&c.tissue), PALPATE_CONTACT_FORBIDDEN)
-            | flag(c.wholly_inside, PALPATE_CONTACT_WHOLLY_INSIDE),
-    };
-    let of_link = |link: &LinkAnswer| {
+    for link in &answer.links {
         let both = link.contacts.iter().zip(&link.statuses);
-        both.map(|both| contact(link.link, both)).collect::<Vec<_>>()
-    };
-    answer.links.iter().flat_map(of_link).collect()
+        into.extend(both.map(|(c, status)| palpate_surface_contact {
+            contact_id: status.id,
+            geometry_revision: revision(c.tissue),
+            at: pair_of_engine(link.link, c),
+            toi: c.toi.unwrap_or(NO_TOI),
+            flags: flag(status.state == ContactState::Begin, PALPATE_CONTACT_BEGAN)
+                | flag(forbidden.contains(&c.tissue), PALPATE_CONTACT_FORBIDDEN)
+                | flag(c.wholly_inside, PALPATE_CONTACT_WHOLLY_INSIDE),
+        }));
+    }
 }
 
 fn feature_pairs_of_engine(answer: &LinkAnswer) -> impl Iterator<Item = palpate_feature_pair> {
@@ -287,13 +292,18 @@ fn feature_pairs_of_engine(answer: &LinkAnswer) -> impl Iterator<Item = palpate_
     })
 }
 
-fn feature_pairs_of_server(answer: &proto::LinkAnswer) -> Vec<palpate_feature_pair> {
-    let Some(sent) = &answer.feature_pairs else { return Vec::new() };
+fn feature_pairs_of_server(
+    answer: &proto::LinkAnswer,
+) -> impl Iterator<Item = palpate_feature_pair> {
+    answer.feature_pairs.iter().flat_map(|sent| sent_pairs(answer.link, sent))
+}
+
+fn sent_pairs(link: u32, sent: &proto::FeaturePairs) -> impl Iterator<Item = palpate_feature_pair> {
     let (vertices, weights) = (sent.vertex_ids.as_chunks().0, sent.weights.as_chunks().0);
     // Arrays of different lengths from a server are cut to the shortest.
     let rows = sent.tissue_ids.iter().zip(&sent.kinds).zip(vertices.iter().zip(weights));
     let rows = rows.zip(&sent.distance_m).enumerate();
-    rows.map(|(i, (((tissue, kind), (vertices, weights)), distance))| {
+    rows.map(move |(i, (((tissue, kind), (vertices, weights)), distance))| {
         let (kind, n_of_tissue) = match proto::FeatureKind::try_from(*kind) {
             Ok(proto::FeatureKind::EdgeEdge) => (PALPATE_EDGE_EDGE, 2),
             Ok(proto::FeatureKind::FaceVertex) => (PALPATE_FACE_VERTEX, 3),
@@ -301,7 +311,7 @@ fn feature_pairs_of_server(answer: &proto::LinkAnswer) -> Vec<palpate_feature_pa
         };
         palpate_feature_pair {
             tissue_id: *tissue,
-            link: answer.link,
+            link,
             kind,
             n_of_tissue,
             vertices: *vertices,
@@ -310,7 +320,6 @@ fn feature_pairs_of_server(answer: &proto::LinkAnswer) -> Vec<palpate_feature_pa
             normal: at(&sent.normal_xyz, i),
         }
     })
-    .collect()
 }
 
 /// Stands for no time of impact, as on the wire.
@@ -358,15 +367,15 @@ fn probe_of_server(answer: &proto::ProbeAnswer) -> palpate_probe_distance {
     }
 }
 
-fn surface_contacts_of_server(
+fn put_contacts_of_server(
     links: &[proto::LinkAnswer],
     tissues: &[proto::TissueState],
-) -> Vec<palpate_surface_contact> {
+    into: &mut Vec<palpate_surface_contact>,
+) {
     let revision = |tissue: u32| {
         let state = tissues.iter().find(|state| state.tissue_id == tissue);
         state.map_or(0, |state| state.geometry_revision)
     };
-    let mut found = Vec::new();
     for link in links {
         let Some(sent) = &link.contacts else { continue };
         // The arrays from `link_barycentric` on may be shorter or empty.
@@ -384,7 +393,7 @@ fn surface_contacts_of_server(
         let n = lengths.into_iter().min().unwrap_or_default();
         let is = |marks: &[bool], i: usize| marks.get(i).copied().unwrap_or_default();
         let began = proto::ContactState::Begin as i32;
-        found.extend((0..n).map(|i| palpate_surface_contact {
+        into.extend((0..n).map(|i| palpate_surface_contact {
             contact_id: sent.contact_ids[i],
             geometry_revision: revision(sent.tissue_ids[i]),
             at: palpate_point_pair {
@@ -405,7 +414,6 @@ fn surface_contacts_of_server(
                 | flag(is(&sent.wholly_inside, i), PALPATE_CONTACT_WHOLLY_INSIDE),
         }));
     }
-    found
 }
 
 pub(crate) fn self_contact_of_engine(found: &FeatureContact) -> palpate_self_contact {

@@ -57,6 +57,17 @@ pub fn slab() -> MeshData {
 
 impl Held {
     pub fn open(server: *mut palpate_server, lock_step: bool) -> Held {
+        Held::open_with(server, |options| {
+            options.lock_step = lock_step.into();
+            options.feature_pairs = 1;
+        })
+    }
+
+    /// Opens a session with other options than the defaults.
+    pub fn open_with(
+        server: *mut palpate_server,
+        set: impl FnOnce(&mut palpate_session_options),
+    ) -> Held {
         let (mut scene, mut session) = (ptr::null_mut(), ptr::null_mut());
         let (mut tissue, mut tool) = (0, 0);
         let slab = slab();
@@ -95,8 +106,7 @@ impl Held {
             ok(palpate_add_tissue(scene, text("slab").as_ptr(), &slab, ptr::null(), &mut tissue));
             ok(palpate_add_tool(scene, name.as_ptr(), &link, 1, &mut tool));
             ok(palpate_session_defaults(tool, &mut options));
-            options.lock_step = lock_step.into();
-            options.feature_pairs = 1;
+            set(&mut options);
             ok(palpate_open_session(scene, &options, &mut session));
         }
         Held { session, scene, server }

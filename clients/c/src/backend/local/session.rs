@@ -1,6 +1,7 @@
 //! A session of the engine in this process: a thread that answers the device's newest pose, or ticks in lock-step.
 
 use std::{
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
@@ -51,14 +52,19 @@ struct Work {
     sequence: u64,
     pose: ToolPose,
     scene: Arc<LocalScene>,
-    /// A tick in lock-step has no time limit, so that a slow machine returns equal answers.
     is_lock_step: bool,
+    /// Time limit of a tick.
+    tick_max: Option<Duration>,
+    /// Buffers of an earlier answer, which the next one is converted into.
+    spare: Snapshot,
 }
 
 /// State that C reads between ticks.
 struct Seen {
-    newest: Option<Arc<Snapshot>>,
-    answered: Instant,
+    newest: Snapshot,
+    /// Time of the newest answer; none before the first.
+    answered: Option<Instant>,
+    opened: Instant,
     failure: Option<String>,
 }
 
@@ -83,9 +89,20 @@ impl LocalSession {
             teleport: false,
         };
         let is_lock_step = options.lock_step != 0;
-        let work =
-            Work { session, feed, sequence: 0, pose, scene: Arc::clone(scene), is_lock_step };
-        let seen = Seen { newest: None, answered: Instant::now(), failure: None };
+        // A tick in lock-step has no time limit unless it is asked for: a slow machine returns equal answers.
+        let tick_max = super::super::deadline(options)?.or((!is_lock_step).then_some(TICK_MAX));
+        let work = Work {
+            session,
+            feed,
+            sequence: 0,
+            pose,
+            scene: Arc::clone(scene),
+            is_lock_step,
+            tick_max,
+            spare: Snapshot::default(),
+        };
+        let (newest, opened) = (Snapshot::default(), Instant::now());
+        let seen = Seen { newest, answered: None, opened, failure: None };
         let mut opened = LocalSession {
             scene: Arc::clone(scene),
             work: Arc::new(Mutex::new(work)),
@@ -113,7 +130,7 @@ impl LocalSession {
                 let Some(at) = work.feed.pose() else { continue };
                 // In a deleted scene no tick is answered, and the force fades.
                 if work.scene.check().is_ok() {
-                    note(&seen, work.tick(&at));
+                    let _ = work.tick(&at, &seen);
                 }
             }
         };
@@ -132,24 +149,26 @@ impl LocalSession {
         let mut at =
             DevicePose { posture: crate::device_call::posture(pose, links), n_links: 0, at_ns };
         at.n_links = links.len();
-        let answer = self.work.lock().tick(&at);
-        let failed = answer.as_ref().err().map(|e| Failure::argument(e.clone()));
-        note(&self.seen, answer);
+        let ticked = self.work.lock().tick(&at, &self.seen);
         // The error is returned here, with the pose that caused it: the session continues.
-        self.seen.lock().failure = None;
-        failed.map_or(Ok(()), Err)
+        ticked.map_err(|()| self.failure().err().expect("it was noted"))
     }
 
-    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.seen.lock().newest.clone()
+    pub(super) fn read_seen(&self, read: &mut dyn FnMut(&Snapshot)) {
+        let seen = self.seen.lock();
+        if seen.answered.is_some() {
+            read(&seen.newest);
+        }
     }
 
     pub(super) fn state_now(&self) -> Option<palpate_render_state> {
-        self.seen.try_lock()?.newest.as_ref().map(|newest| newest.rendering.state)
+        let seen = self.seen.try_lock()?;
+        seen.answered.map(|_| seen.newest.rendering.state)
     }
 
     pub(super) fn age_s(&self) -> f64 {
-        self.seen.lock().answered.elapsed().as_secs_f64()
+        let seen = self.seen.lock();
+        seen.answered.unwrap_or(seen.opened).elapsed().as_secs_f64()
     }
 
     pub(super) fn failure(&self) -> Result<(), Failure> {
@@ -171,33 +190,41 @@ impl Drop for LocalSession {
     }
 }
 
-fn note(seen: &Mutex<Seen>, answer: Result<Snapshot, String>) {
-    let mut seen = seen.lock();
-    seen.answered = Instant::now();
-    match answer {
-        Ok(snapshot) => seen.newest = Some(Arc::new(snapshot)),
-        Err(message) => seen.failure = Some(message),
-    }
-}
-
 impl Work {
-    /// Answers a tick; a panic costs this answer only, as in a server.
-    fn tick(&mut self, at: &DevicePose) -> Result<Snapshot, String> {
-        catch_unwind(AssertUnwindSafe(|| self.answer(at))).unwrap_or_else(|_| {
+    /// Answers a tick and shows its answer; a panic costs this answer only, as in a server.
+    ///
+    /// # Errors
+    /// Returns an error if the tick was refused, with the reason in `seen`.
+    fn tick(&mut self, at: &DevicePose, seen: &Mutex<Seen>) -> Result<(), ()> {
+        let answered = catch_unwind(AssertUnwindSafe(|| self.answer(at))).unwrap_or_else(|_| {
             self.session = self.session.restarted();
             Err(PANICKED.to_owned())
-        })
+        });
+        if let Err(message) = answered {
+            seen.lock().failure = Some(message);
+            return Err(());
+        }
+        let shown = match self.is_lock_step {
+            true => Some(seen.lock()),
+            // No tick waits for a thread that copies an answer: the next one replaces that.
+            false => seen.try_lock(),
+        };
+        if let Some(mut seen) = shown {
+            mem::swap(&mut seen.newest, &mut self.spare);
+            seen.answered = Some(Instant::now());
+        }
+        Ok(())
     }
 
-    fn answer(&mut self, at: &DevicePose) -> Result<Snapshot, String> {
+    fn answer(&mut self, at: &DevicePose) -> Result<(), String> {
         self.sequence += 1;
         self.pose.scene_from_tool = at.posture.scene_from_tool;
         self.pose.tool_from_link.clear();
         self.pose.tool_from_link.extend_from_slice(&at.posture.tool_from_link[..at.n_links]);
         let clock = || self.scene.now_ns();
-        let time = match self.is_lock_step {
-            true => TimeLeft::endless(),
-            false => TimeLeft::until(&clock, clock() + TICK_MAX.as_nanos() as u64),
+        let time = match self.tick_max {
+            None => TimeLeft::endless(),
+            Some(most) => TimeLeft::until(&clock, clock() + most.as_nanos() as u64),
         };
         let poses = std::slice::from_ref(&self.pose);
         let ticked = self.session.tick(self.sequence, poses, at.at_ns, &time);
@@ -206,7 +233,8 @@ impl Work {
         if let Some(model) = &rendering.local_model {
             self.feed.give(model, at.at_ns);
         }
-        Ok(Snapshot::of_engine(self.sequence, &self.session))
+        self.spare.become_of_engine(self.sequence, &self.session);
+        Ok(())
     }
 }
 
