@@ -1042,6 +1042,28 @@ enum palpate_code palpate_status(struct palpate_session *session,
 // Checks the session: returns `PALPATE_OK`, or the error that ended the session, or, once, that of a refused pose.
 enum palpate_code palpate_check(struct palpate_session *session);
 
+// Copies a scene of this process as it is now, under another name: its tissues move and are cut apart from the
+// original's, its tools share their fields. Ids stay the same. Scenes of a server are not copied.
+enum palpate_code palpate_copy_scene(struct palpate_scene *scene,
+                                     const char *name,
+                                     struct palpate_scene **copy);
+
+// Steps sessions in lock-step, each as `palpate_step` does, on all cores (the variable RAYON_NUM_THREADS sets another
+// number of threads). Equal calls give equal results, on any number of threads. `poses` and `wrenches` have an entry
+// for each session; `links` has `n_links` for each, or is NULL: all at rest. `renderings`, one for each session, and
+// `distances`, `n_links_each` for each, may be NULL; every tool has `n_links_each` links. If a step fails, the other
+// steps are done, and the message names the session.
+enum palpate_code palpate_step_many(struct palpate_session *const *sessions,
+                                    size_t n,
+                                    const struct palpate_pose *poses,
+                                    const struct palpate_pose *links,
+                                    size_t n_links,
+                                    double dt_s,
+                                    struct palpate_wrench *wrenches,
+                                    struct palpate_rendering *renderings,
+                                    struct palpate_link_distance *distances,
+                                    size_t n_links_each);
+
 // Returns the version of the library, for example `0.1.0`. `PALPATE_VERSION_STRING` is that of the header.
 const char *palpate_version(void);
 

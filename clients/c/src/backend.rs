@@ -40,6 +40,8 @@ pub(crate) trait Server: Send + Sync {
 /// A scene.
 pub(crate) trait Theatre: Send + Sync {
     fn delete(&self) -> Result<(), Failure>;
+    /// Copies the scene as it is now, under another id.
+    fn copy(&self, id: &str) -> Result<Box<dyn Theatre>, Failure>;
     fn add_tissue(&self, tissue: &TissueUpload) -> Result<Added, Failure>;
     fn add_tool(
         &self,

@@ -12,6 +12,7 @@ pub mod code;
 mod device_call;
 pub mod driven;
 mod growing;
+pub mod many;
 mod mesh;
 pub mod plain;
 pub mod query;

@@ -131,34 +131,44 @@ pub unsafe extern "C" fn palpate_step(
 ) -> palpate_code {
     call(|| {
         // SAFETY: guaranteed by the caller, as the header requires.
-        let (session, wrench) = unsafe {
+        unsafe {
             let wrench = out(wrench, "wrench")?;
             *wrench = palpate_wrench::default();
-            (read(session, "session")?, wrench)
-        };
-        if !session.is_lock_step {
-            return Err(Wrong::NotLockStep.failure());
+            step(read(session, "session")?, pose, (links, n_links), dt_s, wrench)
         }
-        let busy = || Wrong::Busy.failure();
-        let mut device = session.servo.try_lock().ok_or_else(busy)?;
-        // SAFETY: guaranteed by the caller, as the header requires.
-        let mut sample =
-            unsafe { DeviceSample::read(pose, (links, n_links), session.n_links, dt_s) };
-        let mut refused = Ok(());
-        if sample.wrong.is_none() {
-            device.time_s += sample.dt_s;
-            let at_ns = device.at_ns();
-            let links = &sample.posture.tool_from_link[..sample.n_links];
-            refused = session.running.tick(&sample.posture.scene_from_tool, links, at_ns);
-        }
-        if refused.is_err() {
-            sample.posture = NOWHERE;
-        }
-        let at_ns = device.at_ns();
-        let felt =
-            device.feel(sample, at_ns, session.running.state(), wrench).map_err(Wrong::failure);
-        refused.and(felt)
     })
+}
+
+/// Steps a session in lock-step.
+///
+/// # Safety
+/// The pointers are NULL, or point to what the header requires.
+pub(crate) unsafe fn step(
+    session: &palpate_session,
+    pose: *const palpate_pose,
+    links: (*const palpate_pose, usize),
+    dt_s: f64,
+    wrench: &mut palpate_wrench,
+) -> Result<(), Failure> {
+    if !session.is_lock_step {
+        return Err(Wrong::NotLockStep.failure());
+    }
+    let mut device = session.servo.try_lock().ok_or_else(|| Wrong::Busy.failure())?;
+    // SAFETY: guaranteed by the caller.
+    let mut sample = unsafe { DeviceSample::read(pose, links, session.n_links, dt_s) };
+    let mut refused = Ok(());
+    if sample.wrong.is_none() {
+        device.time_s += sample.dt_s;
+        let at_ns = device.at_ns();
+        let links = &sample.posture.tool_from_link[..sample.n_links];
+        refused = session.running.tick(&sample.posture.scene_from_tool, links, at_ns);
+    }
+    if refused.is_err() {
+        sample.posture = NOWHERE;
+    }
+    let at_ns = device.at_ns();
+    let felt = device.feel(sample, at_ns, session.running.state(), wrench).map_err(Wrong::failure);
+    refused.and(felt)
 }
 
 /// Returns the newest answer. `PALPATE_NO_ANSWER` before the first answer; another error is the one that ended the
@@ -380,7 +390,7 @@ pub(crate) unsafe fn copy_loads(
 }
 
 /// Reads the newest answer.
-fn of_newest(
+pub(crate) fn of_newest(
     session: &palpate_session,
     read: impl FnOnce(&Snapshot) -> Result<(), Failure>,
 ) -> Result<(), Failure> {

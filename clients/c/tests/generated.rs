@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "code",
     "plain",
     "report",
@@ -15,6 +15,7 @@ const SOURCES: [&str; 12] = [
     "rows",
     "tube",
     "session",
+    "many",
     "version",
 ];
 

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use palpate_c::{code::*, driven::*, plain::*, rows::*, server::*, session::*, version::VERSION};
+use palpate_c::{code::*, plain::*, rows::*, server::*, session::*, version::VERSION};
 use palpate_code::*;
 
 use held::{Held, PRESSED_N, ball_at, ok};

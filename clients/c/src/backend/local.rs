@@ -28,6 +28,7 @@ use palpate::{
         TissueKind, TissueOptions, ToolId, ToolParts,
         limits::NAME_CHARS_MAX,
         query::{QueryTarget, distances},
+        saved::NotAScene,
         self_collision::{Interval, SelfCollisionError, SelfCollisionOptions, self_collisions},
         tick::{Session, ToolPose},
         tissue::{
@@ -38,7 +39,9 @@ use palpate::{
             vertex_weights::VertexWeights,
         },
     },
+    sdf::{Field, FieldOptions},
     servo::device_servo,
+    surface::Surface,
     time_left::TimeLeft,
 };
 use parking_lot::Mutex;
@@ -142,6 +145,26 @@ impl LocalServer {
         LocalServer { scenes: Arc::default(), epoch: Instant::now() }
     }
 
+    /// Adds a scene.
+    fn put(&self, scene: Scene) -> Result<Box<dyn Theatre>, Failure> {
+        let mut scenes = self.scenes.lock();
+        let id = scene.id().to_owned();
+        if scenes.contains_key(&id) {
+            let message = format!("there is a scene {id:?} already");
+            return Err(Failure::new(PALPATE_ALREADY_EXISTS, message));
+        }
+        let scene = Arc::new(LocalScene {
+            scene: Arc::new(scene),
+            is_deleted: AtomicBool::new(false),
+            epoch: self.epoch,
+            stepped_ns: AtomicU64::new(NOT_STEPPED),
+            n_running: AtomicUsize::new(0),
+            builds: FieldBuilds::default(),
+        });
+        scenes.insert(id, Arc::clone(&scene));
+        Ok(self.theatre(&scene))
+    }
+
     fn theatre(&self, scene: &Arc<LocalScene>) -> Box<dyn Theatre> {
         let (scenes, scene) = (Arc::clone(&self.scenes), Arc::clone(scene));
         Box::new(LocalTheatre { scenes, scene })
@@ -179,26 +202,8 @@ impl LocalScene {
 
 impl Server for LocalServer {
     fn create_scene(&self, id: &str) -> Result<Box<dyn Theatre>, Failure> {
-        let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if !(1..=NAME_CHARS_MAX).contains(&id.len()) || !id.chars().all(is_good) {
-            let message = format!("scene_id is {id:?}, expected 1 to 64 of a-z, 0-9 and '-'");
-            return Err(Failure::argument(message));
-        }
-        let mut scenes = self.scenes.lock();
-        if scenes.contains_key(id) {
-            let message = format!("there is a scene {id:?} already");
-            return Err(Failure::new(PALPATE_ALREADY_EXISTS, message));
-        }
-        let scene = Arc::new(LocalScene {
-            scene: Arc::new(Scene::new(id.to_owned(), Limits::default())),
-            is_deleted: AtomicBool::new(false),
-            epoch: self.epoch,
-            stepped_ns: AtomicU64::new(NOT_STEPPED),
-            n_running: AtomicUsize::new(0),
-            builds: FieldBuilds::default(),
-        });
-        scenes.insert(id.to_owned(), Arc::clone(&scene));
-        Ok(self.theatre(&scene))
+        checked_id(id)?;
+        self.put(Scene::new(id.to_owned(), Limits::default()))
     }
 
     fn open_scene(&self, id: &str) -> Result<Box<dyn Theatre>, Failure> {
@@ -215,6 +220,25 @@ impl Theatre for LocalTheatre {
         self.scene.is_deleted.store(true, Ordering::Release);
         scenes.remove(self.scene.id());
         Ok(())
+    }
+
+    fn copy(&self, id: &str) -> Result<Box<dyn Theatre>, Failure> {
+        self.scene.check()?;
+        checked_id(id)?;
+        let LocalScene { scene, epoch, .. } = &*self.scene;
+        let tools = scene.tools();
+        let mut saved = scene.saved();
+        saved.id = id.to_owned();
+        // Tools are shared instead of built again.
+        saved.tools.clear();
+        saved.next_tool = tools.first().map_or(saved.next_tool, |tool| tool.id);
+        let now_ns = self.scene.changed_ns();
+        let no_field = |_: &str, _: &Surface, _: &FieldOptions| unreachable!("there is no tool");
+        let copy =
+            Scene::restored::<Field, NotAScene>(saved, scene.limits().clone(), now_ns, no_field);
+        let copy = copy.map_err(|e| Failure::new(PALPATE_INTERNAL, e.to_string()))?;
+        tools.iter().for_each(|tool| copy.share_tool(Arc::clone(tool)));
+        LocalServer { scenes: Arc::clone(&self.scenes), epoch: *epoch }.put(copy)
     }
 
     fn add_tissue(&self, tissue: &TissueUpload) -> Result<Added, Failure> {
@@ -516,6 +540,14 @@ impl Running for LocalSession {
         self.scene().check()?;
         self.failure()
     }
+}
+
+fn checked_id(id: &str) -> Result<(), Failure> {
+    let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=NAME_CHARS_MAX).contains(&id.len()) && id.chars().all(is_good) {
+        return Ok(());
+    }
+    Err(Failure::argument(format!("scene_id is {id:?}, expected 1 to 64 of a-z, 0-9 and '-'")))
 }
 
 fn named<'a>(field: &str, name: &'a str) -> Result<&'a str, Failure> {

@@ -157,6 +157,11 @@ impl Theatre for RemoteTheatre {
         self.connected.call(self.client().delete_scene(&self.scene_id))
     }
 
+    fn copy(&self, _: &str) -> Result<Box<dyn Theatre>, Failure> {
+        let message = "scenes of a server are not copied, only those of palpate_open_local";
+        Err(Failure::new(PALPATE_REFUSED, message))
+    }
+
     fn add_tissue(&self, tissue: &TissueUpload) -> Result<Added, Failure> {
         let mut client = self.client();
         let added = self.connected.call(client.add_tissue_with(&self.scene_id, tissue))?;

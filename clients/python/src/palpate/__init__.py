@@ -7,6 +7,7 @@ from outside, quaternions x, y, z, w. A signed distance is negative inside.
 from importlib.metadata import version
 
 from .answers import ContactState, FeatureKind, Flag, RenderState, SignRule, TissueKind, UnsweptReason
+from .batch import Batch, BatchAnswer
 from .binding import Binding, bind
 from .deformations import Deformations
 from .errors import (
@@ -47,6 +48,8 @@ __version__ = version("palpate")
 __all__ = [
     "Aborted",
     "AlreadyExists",
+    "Batch",
+    "BatchAnswer",
     "Binding",
     "Closed",
     "ContactState",

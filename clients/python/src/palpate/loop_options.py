@@ -72,9 +72,9 @@ class Render:
             and 9.
         cutting_links: links that no tissue holds back.
         hold_point_m: point at which the device holds the tool, in tool frame. None: the origin.
-        tissue_loads: also report `TissueLoad`s, which a solver adds to its external forces.
+        tissue_loads: also report a `TissueLoad` of each tissue, which a solver adds to its external forces.
         device_distances: also report the links' distances at the device's pose.
-        local_model: also report `LocalModel`s, from which a servo at the device renders.
+        local_model: also report a `LocalModel`, from which a servo at the device renders.
         force_shading_rad: greatest angle between two facets of a tissue that count as one smooth
             surface to the force, at most 1. 0: none. 0.5 suits an organ.
     """

@@ -127,6 +127,28 @@ class Probe:
     link: int = 0
 
 
+def links_of(
+    name: str,
+    mesh: Any,
+    scale_to_m: float,
+    left_handed: bool = False,
+    fill_holes_m: float = 0.0,
+    weld_m: float = 0.0,
+) -> list[Link]:
+    """Returns the links of a tool: those given, or one of the name, mesh and options.
+
+    Raises:
+        TypeError: not all of them are links.
+    """
+    if not isinstance(mesh, (list, tuple)) or len(mesh) == 2 and not any(isinstance(one, Link) for one in mesh):
+        only: Any = mesh
+        return [Link(name, only, scale_to_m, left_handed, None, 0, fill_holes_m, weld_m)]
+    for one in mesh:
+        if not isinstance(one, Link):
+            raise TypeError(f"mesh has {type(one).__name__}, expected links, a file, or (positions, triangles)")
+    return list(mesh)
+
+
 def content_of(mesh: Any) -> tuple[Any, Any] | tuple[str, bytes]:
     """Returns positions and triangles, or the format and the bytes of a file.
 

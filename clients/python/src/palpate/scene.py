@@ -21,7 +21,7 @@ from .errors import MeshWarning, PalpateError
 from .haptic_loop import HapticLoop
 from .loop_options import Render, Report
 from .member import id_in
-from .mesh import Link, MeshLike, MeshUpload, Probe
+from .mesh import Link, MeshLike, MeshUpload, Probe, links_of
 from .pose import PoseLike, pose_message, vector_message
 from .tissue import Motion, Tissue
 from .tool import Tool
@@ -177,13 +177,7 @@ class Scene:
         Raises:
             Refused: nothing was added.
         """
-        only: Any = mesh
-        links = [Link(name, only, scale_to_m, left_handed, None, 0, fill_holes_m, weld_m)]
-        if isinstance(only, (list, tuple)) and (len(only) != 2 or any(isinstance(one, Link) for one in only)):
-            links = list(only)
-        for one in links:
-            if not isinstance(one, Link):
-                raise TypeError(f"mesh has {type(one).__name__}, expected links, a file, or (positions, triangles)")
+        links = links_of(name, mesh, scale_to_m, left_handed, fill_holes_m, weld_m)
         uploads = [
             MeshUpload(link.mesh, link.scale_to_m, link.left_handed, number, link.fill_holes_m, link.weld_m)
             for number, link in enumerate(links)
