@@ -132,8 +132,8 @@ impl GodObject {
             self.anchors_next.push((c.key, anchor));
         }
         let coupling = (n, &self.stiffness, x_d);
-        let found =
-            with_friction(coupling, &self.rows, &self.friction_rows, self.friction, optimum);
+        let tangents = |i: usize| self.friction_rows[i];
+        let found = with_friction(coupling, &self.rows, tangents, self.friction, optimum);
         self.forces.clear();
         self.anchors.clear();
         for (i, shaded) in self.shaded.iter().enumerate() {

@@ -411,32 +411,36 @@ impl HeldModel {
         optimum: &Optimum,
     ) {
         let none = ConstraintRow { jacobian: [0.0; COORDINATES_MAX], gap: 0.0 };
-        let mut tangents = [FrictionRows { tangents: [none; 2] }; ROWS_MAX];
-        let mut anchors = [DVec3::ZERO; ROWS_MAX];
-        for (i, row) in self.model.rows().iter().enumerate() {
-            // A new contact is anchored at the present proxy.
-            anchors[i] = self.anchors[i].unwrap_or_else(|| self.model.point_after(row, &self.x));
-            let slip = row.on_tool - anchors[i];
+        let tangents = |i: usize| {
+            let row = &self.model.rows()[i];
             if row.contact_id == LocalRow::OF_NO_CONTACT {
-                continue;
+                return FrictionRows { tangents: [none; 2] };
             }
+            let slip = row.on_tool - self.anchor(i);
             let (first, second) = row.normal.any_orthonormal_pair();
-            tangents[i].tangents = [first, second].map(|along| ConstraintRow {
+            let tangents = [first, second].map(|along| ConstraintRow {
                 jacobian: self.model.jacobian(row, along),
                 gap: slip.dot(along),
             });
-        }
+            FrictionRows { tangents }
+        };
         let friction = self.model.friction;
         let coupling = (n, stiffness, x_d);
-        let found = with_friction(coupling, rows, &tangents[..rows.len()], friction, optimum);
-        for (i, anchor) in anchors.iter().enumerate().take(rows.len()) {
+        let found = with_friction(coupling, rows, tangents, friction, optimum);
+        for i in 0..rows.len() {
             let [f, g] = found.tangent[i];
             // Squares of forces are far from overflow: no `hypot`, whose last bit depends on the C library.
             let sticks =
                 (f * f + g * g).sqrt() < friction * found.normal[i] * (1.0 - CONE_SHARE_SLACK);
-            self.anchors[i] = (found.normal[i] > 0.0 && sticks).then_some(*anchor);
+            self.anchors[i] = sticks.then(|| self.anchor(i));
         }
         self.forces = found.normal;
         self.x = found.displacement;
+    }
+
+    /// Returns the point at which friction holds a row's point. A new contact is anchored at the present proxy.
+    fn anchor(&self, i: usize) -> DVec3 {
+        let here = || self.model.point_after(&self.model.rows()[i], &self.x);
+        self.anchors[i].unwrap_or_else(here)
     }
 }
