@@ -1,4 +1,4 @@
-"""Includes the server program in the wheel that `deploy/package` builds. Any other wheel is pure Python."""
+"""Includes the server program and the C library in the wheel of `deploy/package`. Any other wheel is pure Python."""
 
 import os
 from typing import Any
@@ -14,3 +14,4 @@ class IncludeProgram(BuildHookInterface):
             # `deploy/package` replaces the platform with the one that auditwheel finds.
             build_data["tag"] = "py3-none-linux_x86_64"
             build_data["shared_scripts"][program] = "palpate"
+            build_data["force_include"][os.environ["WHEEL_LIBRARY"]] = "palpate/libpalpate_c.so"

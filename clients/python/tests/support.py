@@ -163,3 +163,9 @@ def block(size_m: tuple[float, float, float], cells: tuple[int, int, int]) -> tu
                     triangles += [[a, b, c], [a, c, d]]
     grid = np.array(list(points), np.float64) / cells
     return (grid - (0.5, 0.5, 1.0)) * size_m, np.array(triangles)
+
+
+def slab() -> tuple[Any, Any]:
+    """A slab of 20 x 20 x 4 cm whose top is the plane z = 0."""
+    positions, triangles = block((0.2, 0.2, 0.04), (8, 8, 2))
+    return positions - [0.0, 0.0, positions[:, 2].max()], triangles

@@ -62,7 +62,7 @@ def main() -> None:
             _check_page(scripts / "palpate", chromium, folder)
 
         run(*pip, "pytest")
-        tests = ("tests/test_start.py", "tests/test_readme.py")
+        tests = ("tests/test_start.py", "tests/test_readme.py", "tests/test_batch.py")
         command = (scripts / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
         print(run(*command, cwd=CLIENT, PALPATE_SERVER_BIN=str(scripts / "palpate")).splitlines()[-1])
 
