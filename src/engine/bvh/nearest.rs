@@ -136,11 +136,11 @@ impl BoxTree {
         let (limit, apart) = (max_distance * max_distance, told * told);
         let settled = (max_distance + SETTLED * (told - max_distance)).powi(2);
         // A likely triangle comes first: its distance limits the search, and the displacement to it is one more axis
-        // along which nearly all other triangles are farther.
+        // along which nearly all other triangles are farther, even if it is too far itself.
         let mut search =
             TreeSearch { tree: self, mesh, to, single, limit, settled, apart, best: None, time };
         search.look_along(guess.direction);
-        guess.triangle.into_iter().for_each(|t| search.offer(t));
+        guess.triangle.into_iter().for_each(|t| search.begin_at(t));
         if !self.wide_nodes.is_empty() {
             search.descend(0);
         }
@@ -294,6 +294,13 @@ impl<T: NearestTo> TreeSearch<'_, T> {
         }
     }
 
+    /// Offers the first triangle.
+    fn begin_at(&mut self, t: TriangleId) {
+        let Ok(closest) = self.to.closest(&self.mesh.triangle(t), f64::INFINITY) else { return };
+        self.look_along(self.to.displacement(&closest));
+        self.take(t, closest);
+    }
+
     fn offer(&mut self, t: TriangleId) {
         let triangle = self.mesh.triangle(t);
         // One axis and no division: this rejects most triangles of a leaf met late.
@@ -306,6 +313,11 @@ impl<T: NearestTo> TreeSearch<'_, T> {
             Ok(closest) => closest,
             Err(bound) => return self.apart = self.apart.min(bound),
         };
+        self.take(t, closest);
+    }
+
+    /// Takes a triangle that was measured.
+    fn take(&mut self, t: TriangleId, closest: T::Found) {
         let d = T::distance_squared(&closest);
         debug_assert!(d >= 0.0, "{d} to {t:?}");
         // The smallest id wins among equally near triangles, in any order of visits.

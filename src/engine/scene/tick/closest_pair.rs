@@ -118,6 +118,11 @@ impl PairSearch<'_> {
         likely: Option<TriangleId>,
         plane: SupportPlane,
     ) -> TriangleBound {
+        // The last closest pair is offered first, and its triangle is in the list too.
+        let is_it = |b: &ClosestTriangles| b.tissue_triangle == t && !self.time.was_over();
+        if let Some(best) = self.best.get().filter(is_it) {
+            return self.bound_of(&best, plane);
+        }
         let corners = self.corners(t);
         // Triangles about one vertex of the tissue are equally near, to the same triangle of the link: one of a greater
         // id is no better than the best. If they nearly touch, rounding decides which is, and all are checked.
@@ -149,8 +154,7 @@ impl PairSearch<'_> {
                     let slab = Slab::between(&pair, self.link, &self.link_from_scene, self.time);
                     self.slab.set(slab);
                 }
-                let distance = pair.distance() / BOUND_COVER - self.rounding;
-                TriangleBound { distance: distance.max(0.0), plane }
+                self.bound_of(&pair, plane)
             }
             Err(AllBeyond { distance, along }) => {
                 let plane = SupportPlane::across(along, self.link, self.time);
@@ -158,6 +162,11 @@ impl PairSearch<'_> {
             }
         };
         if self.time.was_over() { TriangleBound::UNKNOWN } else { bound }
+    }
+
+    fn bound_of(&self, pair: &ClosestTriangles, plane: SupportPlane) -> TriangleBound {
+        let distance = pair.distance() / BOUND_COVER - self.rounding;
+        TriangleBound { distance: distance.max(0.0), plane }
     }
 
     /// Traverses the tissue's index, and makes the next list of the triangles that it meets.
