@@ -25,6 +25,9 @@ impl ClippedTriangle {
 
     /// Keeps the part that is not below 0; `height` is linear.
     pub fn clip(&mut self, height: impl Fn(DVec3) -> f64) {
+        if self.corners().iter().all(|p| height(*p) >= 0.0) {
+            return;
+        }
         let (from, len) = (self.corners, self.len);
         self.len = 0;
         for i in 0..len {

@@ -25,11 +25,11 @@ use super::{
 };
 use crate::coupling::{
     local_model::used_up_s,
-    posture::{LinkScrews, Posture},
+    posture::{LinkScrews, Posture, RENDERED_LINKS_MAX},
     quadratic_programme::ROWS_MAX,
 };
 use crate::geometry::{
-    clipped_triangle::ClippedTriangle, distance::triangle_triangle::closest_pair,
+    Pose, clipped_triangle::ClippedTriangle, distance::triangle_triangle::closest_pair,
 };
 use crate::scene::Tool;
 use crate::time_left::TimeLeft;
@@ -68,6 +68,14 @@ struct Allowance {
     curved_m: f64,
     /// Time until moving tissue has used up the radius, seconds.
     time_s: f64,
+}
+
+/// A link whose pairs are checked.
+#[derive(Clone, Copy)]
+struct CheckedLink {
+    scene_from_link: Pose,
+    /// The plane that held the link's last pair alone, which is tried first.
+    likely: usize,
 }
 
 impl Surroundings<'_> {
@@ -118,19 +126,28 @@ impl Surroundings<'_> {
 
     /// Returns the distance of the first pair that no plane holds apart; the radius of `a` if there is none.
     fn complete(&self, planes: &mut Vec<ContactPlane>, errors: &mut [f64], a: &Allowance) -> f64 {
-        let mut likely = 0;
+        let mut links: [CheckedLink; RENDERED_LINKS_MAX] = std::array::from_fn(|link| {
+            let is_there = link < self.tool.links.len();
+            let scene_from_link =
+                if is_there { self.posture.scene_from_link(link) } else { Pose::IDENTITY };
+            CheckedLink { scene_from_link, likely: 0 }
+        });
         for pair in self.pairs.iter().take_while(|p| p.distance_m < a.radius_m) {
             // A pair that there was no time to check may be one that nothing holds.
             if self.deadline.is_over() {
                 return pair.distance_m;
             }
-            if self.is_held(pair, planes, &mut likely, errors, a) {
+            let link = &mut links[pair.link];
+            let corners = self.triangles(pair, &link.scene_from_link);
+            if self.is_held(pair, &corners, planes, &mut link.likely, errors, a) {
                 continue;
             }
             let room = planes.len() < ROWS_MAX;
-            let Some(own) = self.own_plane(pair).filter(|_| room) else { return pair.distance_m };
+            let Some(own) = self.own_plane(pair, &corners).filter(|_| room) else {
+                return pair.distance_m;
+            };
             planes.push(own);
-            if !self.is_held(pair, planes, &mut likely, errors, a) {
+            if !self.is_held(pair, &corners, planes, &mut link.likely, errors, a) {
                 planes.pop();
                 return pair.distance_m;
             }
@@ -139,9 +156,12 @@ impl Surroundings<'_> {
     }
 
     /// Returns the plane through the pair's closest points; `None` if they meet.
-    fn own_plane(&self, pair: &NearTriangles) -> Option<ContactPlane> {
-        let (tissue, own) = self.triangles(pair);
-        let closest = closest_pair(&tissue, &own);
+    fn own_plane(
+        &self,
+        pair: &NearTriangles,
+        (tissue, own): &([DVec3; 3], [DVec3; 3]),
+    ) -> Option<ContactPlane> {
+        let closest = closest_pair(tissue, own);
         let normal = closest.direction()?;
         let mesh = self.motion.tissues[pair.tissue].1.surface.mesh();
         let velocities = mesh.vertices(pair.tissue_triangle);
@@ -160,28 +180,28 @@ impl Surroundings<'_> {
     }
 
     /// Returns the tissue's triangle and the link's, scene frame.
-    fn triangles(&self, pair: &NearTriangles) -> ([DVec3; 3], [DVec3; 3]) {
+    fn triangles(&self, pair: &NearTriangles, scene_from_link: &Pose) -> ([DVec3; 3], [DVec3; 3]) {
         let view = self.motion.view(pair.tissue);
         let tissue = view.triangle_at(pair.tissue_triangle, view.time);
         let own = self.tool.links[pair.link].surface.mesh().triangle(pair.link_triangle);
-        (tissue, self.posture.scene_from_link(pair.link).triangle(&own))
+        (tissue, scene_from_link.triangle(&own))
     }
 
-    /// Returns true if planes hold a pair apart. `likely`: the plane that held the last pair alone, which is tried first.
+    /// Returns true if planes hold a pair apart.
     fn is_held(
         &self,
         pair: &NearTriangles,
+        (tissue, own): &([DVec3; 3], [DVec3; 3]),
         planes: &[ContactPlane],
         likely: &mut usize,
         errors: &mut [f64],
         a: &Allowance,
     ) -> bool {
         let mesh = self.motion.tissues[pair.tissue].1.surface.mesh();
-        let (tissue, own) = self.triangles(pair);
         let velocities =
             mesh.vertices(pair.tissue_triangle).map(|v| self.motion.velocity(pair.tissue, v));
         let keeps = Keeps { link: pair.link, planes, velocities: &velocities, allowance: a };
-        let is_apart = |i: &usize| keeps.apart_by(*i, &tissue, &own, errors);
+        let is_apart = |i: &usize| keeps.apart_by(*i, tissue, own, errors);
         let last = *likely;
         let others = (0..planes.len()).filter(|i| *i != last);
         let mut each = (last..planes.len()).take(1).chain(others);
@@ -189,11 +209,11 @@ impl Surroundings<'_> {
             *likely = i;
             return true;
         }
-        if keeps.apart(&tissue, &own, errors) {
+        if keeps.apart(tissue, own, errors) {
             return true;
         }
-        let near_own = within_reach(&tissue, &own, a.radius_m);
-        let near_tissue = within_reach(&own, &tissue, a.radius_m);
+        let near_own = within_reach(tissue, own, a.radius_m);
+        let near_tissue = within_reach(own, tissue, a.radius_m);
         let (tissue, own) = (near_own.corners(), near_tissue.corners());
         // No parts of the two are within reach.
         tissue.is_empty() || own.is_empty() || keeps.apart(tissue, own, errors)
@@ -231,9 +251,15 @@ impl Keeps<'_> {
         }
         let above = tissue.iter().map(|a| plane.normal.dot(*a - plane.on_tissue));
         let above = above.fold(f64::NEG_INFINITY, f64::max);
-        let drift = self.drift(self.fastest(plane), i);
-        let allowed = errors[i].max(self.allowance.curved_m);
-        let most = allowed.min(ERROR_SHARE * self.allowance.radius_m) - above - drift;
+        let curved_m = self.allowance.curved_m;
+        let allowed = errors[i].max(curved_m);
+        let most = allowed.min(ERROR_SHARE * self.allowance.radius_m) - above;
+        // Rotation and drift only add to an error: most planes that fail do so without them, before any root.
+        let straight = |corner: &DVec3| curved_m - plane.normal.dot(*corner - plane.on_tool);
+        if !own.iter().all(|corner| straight(corner) <= most) {
+            return false;
+        }
+        let most = most - self.drift(self.fastest(plane), i);
         own.iter().all(|corner| self.error(plane, i, *corner) <= most)
     }
 
