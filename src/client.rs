@@ -34,7 +34,7 @@ pub use error::ClientError;
 use local_model::{of_the_wire, servo_options};
 pub use streamed::{ExportedTissue, FoundCollisions};
 pub use tissue_binding::TissueBinding;
-pub use track_loop::{LoopOptions, LoopStatus, TrackLoop};
+pub use track_loop::{LoopOptions, LoopStatus, TrackLoop, device_deadline};
 
 // Separate from the calls of one connection: a loop makes connections of its own.
 impl Client {

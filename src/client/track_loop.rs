@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::{address::ServerAddress, error::ClientError};
 use crate::proto::{Pose, ToolPose, TrackResponse, TrackStart};
 use loop_thread::LoopThread;
-pub use options::LoopOptions;
+pub use options::{LoopOptions, device_deadline};
 use shared_loop::SharedLoop;
 pub use status::LoopStatus;
 

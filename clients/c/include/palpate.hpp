@@ -514,6 +514,12 @@ public:
         palpate_code code = palpate_open_session(get(), &options, &session);
         return with(code, Session(session));
     }
+    // The scene as it is now, under another name, in this process: its tissues move apart from this one's.
+    Result<Scene> copy(const std::string& name) const {
+        palpate_scene* made = nullptr;
+        const palpate_code code = palpate_copy_scene(scene_.get(), name.c_str(), &made);
+        return with(code, Scene(made));
+    }
     // Removes the scene from the engine or the server.
     Done remove() { return done(palpate_delete_scene(get())); }
     palpate_scene* get() const noexcept { return scene_.get(); }

@@ -286,8 +286,8 @@ pub struct palpate_session_options {
     /// Maximum of such pairs for each link, nearest first, at most 1,024. 0: 256.
     pub max_feature_pairs: u32,
     /// Time limit of a tick in the engine, seconds, at most 10: after it the answer has what was found so far, and its
-    /// force is held (`PALPATE_IS_LATE`). 0: a server's own limit, which this can only lower; in this process 0.005, and
-    /// none in lock-step.
+    /// force is held (`PALPATE_IS_LATE`); the next tick goes on where it stopped. 0: six tenths of the period of `rate_hz`;
+    /// in lock-step none in this process, and a server's own. A server's own limit can only be lowered.
     pub deadline_s: f64,
 }
 

@@ -890,6 +890,22 @@ void sessions(palpate_server* server, const std::string& folder) {
     REFUSED(loaded(odd), "forces_n.data is NULL");
     odd.capacity = SIZE_MAX;
     REFUSED(loaded(odd), "vertices has");
+    // Many sessions in one call; `palpate_step` has the words for each.
+    palpate_session* one[] = {session, nullptr};
+    REFUSED(palpate_step_many(nullptr, 1, &pose, nullptr, 0, 1e-3, &wrench, nullptr, nullptr, 0), "sessions is NULL");
+    REFUSED(palpate_step_many(one, 1, nullptr, nullptr, 0, 1e-3, &wrench, nullptr, nullptr, 0), "poses is NULL");
+    REFUSED(palpate_step_many(one, 1, &pose, nullptr, 0, 1e-3, nullptr, nullptr, nullptr, 0), "wrenches is NULL");
+    REFUSED(palpate_step_many(one, SIZE_MAX, &pose, nullptr, 0, 1e-3, &wrench, nullptr, nullptr, 0), "sessions has");
+    REFUSED(palpate_step_many(one + 1, 1, &pose, nullptr, 0, 1e-3, &wrench, nullptr, nullptr, 0), "sessions[0] is NULL");
+    REFUSED(palpate_step_many(one, 1, &pose, nullptr, 0, NAN_, &wrench, nullptr, nullptr, 0), "sessions[0]: dt_s is");
+    REFUSED(palpate_step_many(one, 1, &pose, nullptr, 0, 1e-3, &wrench, nullptr, &link, 3), "n_links_each is 3");
+    DOES(palpate_step_many(one, 1, &pose, &pose, 0, 1e-3, &wrench, &rendering, &link, 1));
+    MUST(link.at.signed_distance_m == rendering.distance_m);
+    DOES(palpate_step_many(nullptr, 0, nullptr, nullptr, 0, 1e-3, nullptr, nullptr, nullptr, 0));
+    palpate_scene* copied = nullptr;
+    REFUSED(palpate_copy_scene(nullptr, "copied", &copied), "scene is NULL");
+    REFUSED(palpate_copy_scene(scene, nullptr, &copied), "name is NULL");
+    REFUSED(palpate_copy_scene(scene, "copied", nullptr), "copy is NULL");
     FAILS(PALPATE_TOO_SMALL, loaded(rows), "holds 1");
     MUST(n >= 2 && revision == 0);
     // Rows that are apart and not aligned; what lies between them stays.
@@ -1161,6 +1177,8 @@ void wrapper(const std::string& folder) {
     cut.removed = top;
     cut.n_removed = 1;
     MUST(scene.cut(organ, cut).value().topology_revision == 1);
+    MUST(scene.copy("apart").value().export_tissue(organ).value().triangle_ids.size() == surface.triangle_ids.size() - 1);
+    MUST(scene.copy("apart").code() == PALPATE_ALREADY_EXISTS);
     MUST(scene.drive(organ, PALPATE_POINTS, {}).message().find("has no controls") != std::string::npos);
     MUST(session.control_load(organ).value().controls.empty());
     const std::array<palpate_vec3, 1> below = {{{0, 0, -0.01}}};

@@ -43,6 +43,12 @@ def ellipsoid(radii: tuple[float, float, float], n: int = 48) -> tuple[Array, Ar
     return points * radii, np.concatenate([sides.reshape(-1, 3), *caps])
 
 
+def needle() -> tuple[Array, Array]:
+    """The tool: its tip is at the origin."""
+    points, sides = ellipsoid((NEEDLE_RADIUS_M, NEEDLE_RADIUS_M, NEEDLE_M / 2), 8)
+    return points + [0, 0, NEEDLE_M / 2], sides
+
+
 class NeedleReach:
     """`n` environments.
 
@@ -52,12 +58,7 @@ class NeedleReach:
     """
 
     def __init__(self, n: int) -> None:
-        self.organ = ellipsoid(ORGAN_M)
-        # The needle's tip is the tool's origin.
-        points, sides = ellipsoid((NEEDLE_RADIUS_M, NEEDLE_RADIUS_M, NEEDLE_M / 2), 8)
-        self.batch = palpate.Batch(
-            {"organ": self.organ}, (points + [0, 0, NEEDLE_M / 2], sides), n, stiffness_n_per_m=300
-        )
+        self.batch = palpate.Batch({"organ": ellipsoid(ORGAN_M)}, needle(), n, stiffness_n_per_m=300)
         self._poses = np.tile([0, 0, 0, 0, 0, 0, 1.0], (n, 1))
         self._targets, self._steps = np.zeros((n, 3)), np.zeros(n, int)
         self._random = np.random.default_rng()

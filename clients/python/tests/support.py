@@ -14,9 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import palpate
+
 CLIENT = Path(__file__).resolve().parent.parent
 REPOSITORY = CLIENT.parent.parent
 SERVER_BIN = Path(os.environ.get("PALPATE_SERVER_BIN") or REPOSITORY / "target/release/palpate")
+
+# True if this process can have the engine.
+HAS_ENGINE = "PALPATE_LIBRARY" in os.environ or (Path(palpate.__file__).parent / "libpalpate_c.so").exists()
 
 CORNERS = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], np.float64)
 SIDES = np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]])

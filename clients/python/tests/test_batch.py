@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needle_reach_env
 import numpy as np
 import pytest
-from support import octahedron, slab
+from support import HAS_ENGINE, octahedron, slab
 
 import palpate
 
-if "PALPATE_LIBRARY" not in os.environ and not (Path(palpate.__file__).parent / "libpalpate_c.so").exists():
+if not HAS_ENGINE:
     pytest.skip("PALPATE_LIBRARY names no C library", allow_module_level=True)
 
 STAND_OFF_M = 2e-5
@@ -185,3 +186,31 @@ def test_a_forked_process_cannot_use_the_batch_of_its_parent() -> None:
             os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
         batch.step(down(2))
+
+
+def test_the_learning_environment_is_equal_by_its_seed_and_solved_by_going_there() -> None:
+    def run(seed: int) -> tuple[float, int]:
+        environment = needle_reach_env.NeedleReach(16)
+        seen, _ = environment.reset(seed)
+        assert seen.shape == (16, 9) and np.isfinite(seen).all()
+        n_reached = 0
+        for _ in range(80):
+            seen, rewards, ended, cut_off, told = environment.step(0.3 * seen[:, :3])
+            assert (rewards[told["reached"]] > 5).all() and not (ended & cut_off).any()
+            n_reached += int(told["reached"].sum())
+        environment.close()
+        return float(seen.sum()), n_reached
+
+    first = run(1)
+    assert first == run(1) and first != run(2)
+    assert first[1] > 16
+
+
+def test_a_needle_that_presses_too_hard_ends_its_episode() -> None:
+    environment = needle_reach_env.NeedleReach(4)
+    environment.reset(5)
+    down_m = np.tile([0, 0, -0.002], (4, 1))
+    told = [environment.step(down_m) for _ in range(60)]
+    environment.close()
+    hurt = [ended & (rewards < -9) for _, rewards, ended, _, _ in told]
+    assert np.any(hurt)

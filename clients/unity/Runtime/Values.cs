@@ -497,8 +497,8 @@ namespace Palpate
         /// <summary>Maximum such pairs of each link, nearest first. 0: 256.</summary>
         public uint MaxFeaturePairs;
         /// <summary>
-        /// Time limit of a tick in the engine, seconds, at most 10. 0: a server's own, which this can only lower; in this
-        /// process 0.005, and none in lock-step.
+        /// Time limit of a tick in the engine, seconds, at most 10: after it the force is held, and the next tick goes on
+        /// where it stopped. 0: six tenths of the period of RateHz; none in lock-step, or a server's own.
         /// </summary>
         public double DeadlineS;
         /// <summary>Nothing runs by itself: Step replaces Servo.</summary>

@@ -66,7 +66,7 @@ impl SharedLoop {
     pub(super) fn new(options: &LoopOptions) -> SharedLoop {
         // A limit below a microsecond is no limit on the wire.
         let us = |limit: Duration| limit.as_micros().clamp(1, u32::MAX.into()) as u32;
-        let deadline_us = options.deadline.map_or(0, us);
+        let deadline_us = options.tick_deadline().map_or(0, us);
         SharedLoop {
             epoch: options.epoch,
             state: Mutex::new(LoopState { deadline_us, ..LoopState::default() }),

@@ -23,7 +23,10 @@ use crate::proto::{
     TrackStart, track_request::Message,
 };
 use crate::{
-    client::{Client, ClientError, Duplex, address::ServerAddress, local_model::on_the_wire},
+    client::{
+        Client, ClientError, Duplex, address::ServerAddress, device_deadline,
+        local_model::on_the_wire,
+    },
     geometry::Pose,
     load::{
         report::tally::{Tally, n_contacts, nearest_m},
@@ -361,7 +364,11 @@ impl HapticPlan {
                 // At the start there is no motion that could be swept.
                 teleport: due.index == 0,
             }],
-            deadline_us: 0,
+            // As a device's loop asks for it; a tick that is not rendered cannot go on in the next one.
+            deadline_us: match self.is_rendered {
+                true => device_deadline(self.rate_hz).as_micros() as u32,
+                false => 0,
+            },
         };
         TrackRequest { message: Some(Message::Tick(tick)) }
     }

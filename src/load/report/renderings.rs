@@ -168,7 +168,7 @@ impl RenderingReport {
     pub fn said(&self) -> String {
         let late = match self.states.get("late") {
             None => String::new(),
-            Some(_) => format!(" ({:.2} where it was late)", 1e3 * self.late_depth_m_max),
+            Some(n) => format!(" ({:.2} in the {n} that were LATE)", 1e3 * self.late_depth_m_max),
         };
         format!(
             "device {:.2} mm deep at most, proxy {:.2}{late}; force {:.2} N at most, {:.3} N from answer to answer, {:.2} N at \
@@ -243,7 +243,7 @@ mod tests {
         let report = both.report(Some(4_500.0), &ForcePath::USUAL).expect("rendered");
         assert_eq!((report.proxy_depth_m_max, report.late_depth_m_max), (0.0, 3e-4));
         assert!(
-            report.said().contains("proxy 0.00 (0.30 where it was late);"),
+            report.said().contains("proxy 0.00 (0.30 in the 1 that were LATE);"),
             "{}",
             report.said()
         );

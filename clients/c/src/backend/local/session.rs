@@ -12,6 +12,7 @@ use std::{
 };
 
 use palpate::{
+    client::device_deadline,
     geometry::Pose,
     proto,
     proxy::{RenderOptions, RenderedSession},
@@ -89,8 +90,10 @@ impl LocalSession {
             teleport: false,
         };
         let is_lock_step = options.lock_step != 0;
+        let rate_hz = if options.rate_hz == 0.0 { 1e3 } else { options.rate_hz };
         // A tick in lock-step has no time limit unless it is asked for: a slow machine returns equal answers.
-        let tick_max = super::super::deadline(options)?.or((!is_lock_step).then_some(TICK_MAX));
+        let usual = (!is_lock_step).then(|| device_deadline(rate_hz).min(TICK_MAX));
+        let tick_max = super::super::deadline(options)?.or(usual);
         let work = Work {
             session,
             feed,
@@ -111,7 +114,6 @@ impl LocalSession {
             thread: None,
         };
         if !is_lock_step {
-            let rate_hz = if options.rate_hz == 0.0 { 1e3 } else { options.rate_hz };
             opened.start(Duration::from_secs_f64(1.0 / rate_hz))?;
         }
         Ok(opened)
