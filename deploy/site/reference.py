@@ -115,7 +115,7 @@ def contract(folder: Path) -> None:
 def c(folder: Path) -> None:
     """Comments and declarations of the header: functions, structs, constants."""
     header = (ROOT / "clients/c/include/palpate.h").read_text()
-    constant = r"#define PALPATE_\w+ .*\n"
+    constant = r"#define PALPATE\w+ .*\n"
     opaque, body = r"typedef struct .*;\n", r"typedef (?:enum|struct) \w+ \{\n(?:.*\n)*?\} .*\n"
     function = r"(?:enum|const) [^;{]*\([^;]*;\n"
     shape = rf"((?:^//.*\n)*)^({constant}|{opaque}|{body}|{function})"

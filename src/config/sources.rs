@@ -17,16 +17,18 @@ const PREFIX: &str = "PALPATE_";
 
 /// Variables with that prefix that are not settings: that of the settings file, and parameters of this project's tests.
 /// A server that such a test starts inherits the parameters.
-pub const OTHER_VARIABLES: [&str; 16] = [
+pub const OTHER_VARIABLES: [&str; 18] = [
     "PALPATE_ATTACKS",
     "PALPATE_AZURITE",
     "PALPATE_CCD",
+    "PALPATE_C_LIBRARIES",
     "PALPATE_CONFIG",
     "PALPATE_DATA",
     "PALPATE_ENVOY",
     "PALPATE_FILM",
     "PALPATE_GOLDEN",
     "PALPATE_GOLDEN_DUMP",
+    "PALPATE_LIBRARY",
     "PALPATE_MOTO",
     "PALPATE_PICTURES",
     "PALPATE_SEED",

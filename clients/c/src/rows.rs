@@ -111,7 +111,7 @@ pub unsafe extern "C" fn palpate_drive_rows(
 }
 
 /// As `palpate_tissue_loads`, into a solver's own array. `vertices` has space for as many ids as `forces_n` has rows.
-/// What lies between the rows stays as it is.
+/// The bytes between the rows stay as they are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_tissue_load_rows(
     session: *mut palpate_session,

@@ -353,3 +353,38 @@ fn ticks_get_on_under_any_budget() {
         }
     }
 }
+
+/// One tick that is cut short does not keep the next ones from being complete: with half as much time again as a usual
+/// tick takes, at most the two after it are not.
+#[test]
+fn a_tick_cut_short_keeps_no_others_short() {
+    let Some(Budgeted { tissue, links, surface_m, .. }) =
+        budgeted().into_iter().find(|case| case.name == "jaws")
+    else {
+        panic!("there are jaws")
+    };
+    let mut stage = Stage::new(tissue, links, TickOptions::default(), true);
+    let tool = stage.tool.id;
+    let mut tick = |n: u32, above_m: f64, budget: u64| {
+        let translation = DVec3::new(1e-5 * f64::from(n), 0.0, surface_m + above_m);
+        let pose = ToolPose {
+            tool,
+            scene_from_tool: Pose { translation, ..Pose::IDENTITY },
+            tool_from_link: Vec::new(),
+            teleport: false,
+        };
+        let before = STEPS.get();
+        stage.tick(&pose, budget);
+        let steps = STEPS.get() - before;
+        let is_cut_short = stage.session.last_answer().links.iter().any(|link| link.is_cut_short);
+        (steps, is_cut_short)
+    };
+    tick(0, 2e-3, u64::MAX);
+    // The first ticks press down from above.
+    let usual = (1..30).map(|n| tick(n, -1e-3, u64::MAX).0).skip(10).max().expect("some");
+    for n in [30, 60, 90] {
+        assert!(tick(n, -1e-3, usual / 20).1, "a twentieth of {usual} steps suffices");
+        let n_cut = (1..20).filter(|later| tick(n + later, -1e-3, usual * 3 / 2).1).count();
+        assert!(n_cut <= 2, "{n_cut} ticks after one that was cut short at {n}");
+    }
+}

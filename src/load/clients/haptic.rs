@@ -364,7 +364,7 @@ impl HapticPlan {
                 // At the start there is no motion that could be swept.
                 teleport: due.index == 0,
             }],
-            // As a device's loop asks for it; a tick that is not rendered cannot go on in the next one.
+            // The limit of a device's loop; a tick that is not rendered cannot go on in the next one.
             deadline_us: match self.is_rendered {
                 true => device_deadline(self.rate_hz).as_micros() as u32,
                 false => 0,

@@ -44,6 +44,8 @@ pub(super) struct TrackedLink {
     start_is_complete: bool,
     /// Ticks for which contacts are still searched for in turn.
     ticks_in_turn: u32,
+    /// Number of such ticks after the next search that takes longer than its tick.
+    next_in_turn: u32,
     /// Tissue with which a tick begins: the first one that had no turn in the last.
     first_tissue: usize,
     /// Tissue that was nearest last, and the triangle of the deepest contact.
@@ -87,8 +89,9 @@ struct Found {
     is_nearest: bool,
 }
 
-/// Number of ticks for which contacts are searched for in turn after a search that took longer than its tick.
-const TICKS_IN_TURN: u32 = 64;
+/// Maximum number of ticks for which contacts are searched for in turn after a search that took longer than its tick: one
+/// after the first, twice as many after each further one.
+const TICKS_IN_TURN_MAX: u32 = 64;
 /// Share of a tick's time for the work that the last tick could not finish.
 const SHARE: f64 = 0.5;
 
@@ -105,6 +108,7 @@ impl TrackedLink {
             start_is_known: false,
             start_is_complete: false,
             ticks_in_turn: 0,
+            next_in_turn: 1,
             first_tissue: 0,
             nearest_tissue: 0,
             deepest: None,
@@ -227,6 +231,7 @@ impl TrackedLink {
         self.memories.resize_with(n_tissues.max(self.memories.len()), PairMemory::new);
         let first_tissue = std::mem::take(&mut self.first_tissue);
         let (is_in_turn, mut was_late) = (self.ticks_in_turn > 0, false);
+        let had_time = !tick.time.is_over_now();
         for i in (0..n_tissues).map(|i| (first_tissue + i) % n_tissues) {
             let ((tissue, revision), memory) = (&tick.tissues[i], &mut self.memories[i]);
             let (known, tissue) = ((tick.known, (answer.tool, answer.link)), *tissue);
@@ -278,11 +283,14 @@ impl TrackedLink {
         self.find_in_divided(tick, (link, scene_from_link), answer, &mut found);
         answer.depth_max_m = self.depth_max(n_tissues, &found);
         tick.flags.depth_uncertain |= answer.depth_max_m.is_some();
-        self.ticks_in_turn = if found.has_all_contacts {
-            self.ticks_in_turn.saturating_sub(1)
-        } else {
-            TICKS_IN_TURN
-        };
+        if is_in_turn {
+            self.ticks_in_turn -= 1;
+        } else if found.has_all_contacts {
+            self.next_in_turn = 1;
+        } else if had_time {
+            self.ticks_in_turn = self.next_in_turn;
+            self.next_in_turn = (2 * self.next_in_turn).min(TICKS_IN_TURN_MAX);
+        }
         found
     }
 
