@@ -163,9 +163,17 @@ def test_wrong_arguments_are_named(tmp_path: Path) -> None:
         poses[1] = np.nan
         with pytest.raises(palpate.InvalidArgument):
             batch.step(poses)
+        for wrong in (lambda: batch.reset([0, 2]), lambda: batch.contacts(2)):
+            with pytest.raises(IndexError):
+                wrong()
         with pytest.raises(KeyError, match="liver"):
             batch.deform("liver", organ[0])
         assert len(batch.step(down(2)).force_n) == 2
+    batch.close()
+    with pytest.raises(palpate.Closed):
+        batch.step(down(2))
+    with pytest.raises(palpate.Closed):
+        batch.contacts(0)
 
 
 def test_without_a_library_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

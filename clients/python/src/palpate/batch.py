@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import MeshWarning, NotStarted, refused
+from .errors import Closed, MeshWarning, NotStarted, refused
 from .mesh import Link, MeshLike, content_of, links_of
 from .packed import doubles, floats, indices
 from .pose import Pose, as_pose
@@ -178,13 +178,13 @@ class Batch:
         """
         if n < 1:
             raise ValueError(f"n is {n}, expected at least 1")
-        self._handles: list[Any] = []
         self._library, self._process = _library(), os.getpid()
         self._sessions = (ctypes.c_void_p * n)()
         self._server = ctypes.c_void_p()
         major, minor, patch = map(int, version("palpate").split("."))
         header = 1_000_000 * major + 1_000 * minor + patch
-        self._call("palpate_open_local", ctypes.c_uint32(header), ctypes.byref(self._server))
+        if self._ask("palpate_open_local", ctypes.c_uint32(header), ctypes.byref(self._server)) != 0:
+            raise NotStarted(self._library.palpate_last_error().decode())
         self._scenes: list[ctypes.c_void_p] = []
         try:
             first = self._scene("palpate_create_scene", self._server, b"hand-0")
@@ -231,10 +231,10 @@ class Batch:
         if os.getpid() != self._process:
             return
         for hand in range(len(self)):
-            self._close("palpate_close_session", self._session_place(hand))
+            self._ask("palpate_close_session", self._session_place(hand))
         for scene in self._scenes:
-            self._close("palpate_close_scene", ctypes.byref(scene))
-        self._close("palpate_close", ctypes.byref(self._server))
+            self._ask("palpate_close_scene", ctypes.byref(scene))
+        self._ask("palpate_close", ctypes.byref(self._server))
 
     def reset(self, hands: npt.ArrayLike | None = None) -> None:
         """Lets hands begin anew where their next poses put them: without a force, a proxy or contacts of before.
@@ -243,7 +243,7 @@ class Batch:
             hands: their numbers. None: all.
         """
         for hand in self._numbers(hands):
-            self._close("palpate_close_session", self._session_place(hand))
+            self._ask("palpate_close_session", self._session_place(hand))
             options = ctypes.byref(self._options)
             self._call("palpate_open_session", self._scene_of(hand), options, self._session_place(hand))
 
@@ -289,6 +289,7 @@ class Batch:
         fields of `BatchAnswer.distances`, `contact_id`, `geometry_revision`, `toi` (negative: not met by the sweep) and
         `flags`.
         """
+        self._check_open()
         room = np.zeros(64, _CONTACT)
         while True:
             n = ctypes.c_size_t()
@@ -326,7 +327,11 @@ class Batch:
             self._call("palpate_deform", scene, tissue_id, _place(own), n)
 
     def _numbers(self, hands: npt.ArrayLike | None) -> list[int]:
-        return list(range(len(self))) if hands is None else [int(hand) for hand in indices(hands, "hands")]
+        numbers = range(len(self)) if hands is None else indices(hands, "hands").tolist()
+        for hand in numbers:
+            if hand >= len(self):
+                raise IndexError(f"there is no hand {hand}, only {len(self)}")
+        return list(numbers)
 
     def _scene_of(self, hand: int) -> ctypes.c_void_p:
         return self._scenes[0 if len(self._scenes) == 1 else hand]
@@ -382,9 +387,6 @@ class Batch:
         if text:
             warnings.warn(f"{name}: the mesh {text}", MeshWarning, stacklevel=4)
 
-    def _close(self, how: str, place: Any) -> None:
-        self._ask(how, place)
-
     def _ask(self, function: str, *arguments: Any) -> int:
         if os.getpid() != self._process:
             raise RuntimeError("this process was forked: it cannot use the batch of its parent")
@@ -392,7 +394,12 @@ class Batch:
         return code
 
     def _call(self, function: str, *arguments: Any) -> None:
+        self._check_open()
         self._check(function, self._ask(function, *arguments))
+
+    def _check_open(self) -> None:
+        if not self._server:
+            raise Closed("the batch is closed")
 
     def _check(self, function: str, code: int) -> None:
         if code != 0:
