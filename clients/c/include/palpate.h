@@ -418,8 +418,8 @@ typedef struct palpate_session_options {
   // Maximum of such pairs for each link, nearest first, at most 1,024. 0: 256.
   uint32_t max_feature_pairs;
   // Time limit of a tick in the engine, seconds, at most 10: after it the answer has what was found so far, and its
-  // force is held (`PALPATE_IS_LATE`). 0: a server's own limit, which this can only lower; in this process 0.005, and
-  // none in lock-step.
+  // force is held (`PALPATE_IS_LATE`); the next tick goes on where it stopped. 0: six tenths of the period of `rate_hz`;
+  // in lock-step none in this process, and a server's own. A server's own limit can only be lowered.
   double deadline_s;
 } palpate_session_options;
 
@@ -912,7 +912,7 @@ enum palpate_code palpate_drive_rows(struct palpate_scene *scene,
                                      const struct palpate_rows *state);
 
 // As `palpate_tissue_loads`, into a solver's own array. `vertices` has space for as many ids as `forces_n` has rows.
-// What lies between the rows stays as it is.
+// The bytes between the rows stay as they are.
 enum palpate_code palpate_tissue_load_rows(struct palpate_session *session,
                                            uint32_t tissue_id,
                                            uint32_t *vertices,

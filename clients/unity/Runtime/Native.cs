@@ -337,7 +337,7 @@ namespace Palpate
 
         /// <summary>
         ///  As `palpate_tissue_loads`, into a solver's own array. `vertices` has space for as many ids as `forces_n` has rows.
-        ///  What lies between the rows stays as it is.
+        ///  The bytes between the rows stay as they are.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_tissue_load_rows", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_tissue_load_rows(palpate_session* session, uint tissue_id, uint* vertices, palpate_writable_rows* forces_n, System.UIntPtr* n, ulong* geometry_revision);
@@ -948,8 +948,8 @@ namespace Palpate
         public uint max_feature_pairs;
         /// <summary>
         ///  Time limit of a tick in the engine, seconds, at most 10: after it the answer has what was found so far, and its
-        ///  force is held (`PALPATE_IS_LATE`). 0: a server's own limit, which this can only lower; in this process 0.005, and
-        ///  none in lock-step.
+        ///  force is held (`PALPATE_IS_LATE`); the next tick goes on where it stopped. 0: six tenths of the period of `rate_hz`;
+        ///  in lock-step none in this process, and a server's own. A server's own limit can only be lowered.
         /// </summary>
         public double deadline_s;
     }
