@@ -132,7 +132,9 @@ impl LocalSession {
                 let Some(at) = work.feed.pose() else { continue };
                 // In a deleted scene no tick is answered, and the force fades.
                 if work.scene.check().is_ok() {
-                    let _ = work.tick(&at, &seen);
+                    if let Err(message) = work.tick(&at, &seen) {
+                        seen.lock().failure = Some(message);
+                    }
                 }
             }
         };
@@ -153,7 +155,7 @@ impl LocalSession {
         at.n_links = links.len();
         let ticked = self.work.lock().tick(&at, &self.seen);
         // The error is returned here, with the pose that caused it: the session continues.
-        ticked.map_err(|()| self.failure().err().expect("it was noted"))
+        ticked.map_err(Failure::argument)
     }
 
     pub(super) fn read_seen(&self, read: &mut dyn FnMut(&Snapshot)) {
@@ -196,16 +198,12 @@ impl Work {
     /// Answers a tick and shows its answer; a panic costs this answer only, as in a server.
     ///
     /// # Errors
-    /// Returns an error if the tick was refused, with the reason in `seen`.
-    fn tick(&mut self, at: &DevicePose, seen: &Mutex<Seen>) -> Result<(), ()> {
-        let answered = catch_unwind(AssertUnwindSafe(|| self.answer(at))).unwrap_or_else(|_| {
+    /// Returns the reason if the tick was refused.
+    fn tick(&mut self, at: &DevicePose, seen: &Mutex<Seen>) -> Result<(), String> {
+        catch_unwind(AssertUnwindSafe(|| self.answer(at))).unwrap_or_else(|_| {
             self.session = self.session.restarted();
             Err(PANICKED.to_owned())
-        });
-        if let Err(message) = answered {
-            seen.lock().failure = Some(message);
-            return Err(());
-        }
+        })?;
         let shown = match self.is_lock_step {
             true => Some(seen.lock()),
             // No tick waits for a thread that copies an answer: the next one replaces that.
