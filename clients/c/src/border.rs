@@ -170,6 +170,7 @@ mod tests {
             include_str!("driven.rs"),
             include_str!("tube.rs"),
             include_str!("session.rs"),
+            include_str!("many.rs"),
             include_str!("version.rs"),
         ];
         let mut n = 0;

@@ -131,10 +131,10 @@ impl LocalSession {
                 let mut work = work.lock();
                 let Some(at) = work.feed.pose() else { continue };
                 // In a deleted scene no tick is answered, and the force fades.
-                if work.scene.check().is_ok() {
-                    if let Err(message) = work.tick(&at, &seen) {
-                        seen.lock().failure = Some(message);
-                    }
+                if work.scene.check().is_ok()
+                    && let Err(message) = work.tick(&at, &seen)
+                {
+                    seen.lock().failure = Some(message);
                 }
             }
         };
