@@ -88,6 +88,8 @@ pub struct HapticPlan {
     pub n_clients: u32,
     /// True if the tool is rendered.
     pub is_rendered: bool,
+    /// True if ticks have the time limit of a device's loop.
+    pub has_tick_limit: bool,
     /// Simulated device that holds the tool, instead of the path.
     pub device: Option<DevicePlan>,
     /// State through which viewers may move the device.
@@ -364,8 +366,8 @@ impl HapticPlan {
                 // At the start there is no motion that could be swept.
                 teleport: due.index == 0,
             }],
-            // The limit of a device's loop; a tick that is not rendered cannot go on in the next one.
-            deadline_us: match self.is_rendered {
+            // A tick that is not rendered cannot go on in the next one.
+            deadline_us: match self.has_tick_limit {
                 true => device_deadline(self.rate_hz).as_micros() as u32,
                 false => 0,
             },
