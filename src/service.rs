@@ -61,6 +61,6 @@ pub use self::{
     loops::{sessions::SessionRegistry, track::Track},
 };
 pub use access::credential_file::AccessError;
-pub use host::scene_registry::SceneRegistry;
+pub use host::{scene_registry::SceneRegistry, scene_state::SceneEvent};
 pub use serve::{ServeError, check_files, run, serve, serve_registry};
 pub use transport::listeners::{ListenError, Listeners};

@@ -3,6 +3,7 @@
 
 pub(super) mod add;
 pub(super) mod binding_upload;
+mod cut;
 pub(super) mod deform;
 pub(super) mod fair_jobs;
 pub(super) mod haptic_service;

@@ -7,7 +7,7 @@ use crate::{
     scene::{Probe, Tissue, TissueId, TissueKind, Tool, ToolId, tissue::binding::Controls},
     service::host::{
         durable::scene_journal::DurableRevisions, field_builds::BuildNow, fields::Obtained,
-        scene_registry::SceneHost,
+        scene_host::SceneHost,
     },
     store::FieldOrigin,
 };

@@ -1,11 +1,16 @@
-//! State of a scene and of the server: whether they are still served, and if not, why.
+//! Whether a scene and the server are still served, and if not, why.
 
 use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use super::cluster::scene_lease::{NewOwner, SceneLease};
+use arc_swap::ArcSwap;
+
+use super::{
+    cluster::scene_lease::{NewOwner, SceneLease},
+    scene_state::{End, Hold, Indices, SceneEvent, SceneState},
+};
 use crate::scene::Scene;
 use crate::service::notifier::{Notifier, Subscription};
 
@@ -28,21 +33,10 @@ struct ServerState {
 /// State of a scene; streams hold it, so that they do not hold the writer.
 #[derive(Clone)]
 pub struct SceneLife {
-    deleted: Arc<AtomicBool>,
-    /// The disk has not reported whether the scene's files are gone.
-    deleting: Arc<AtomicBool>,
-    quarantined: Arc<AtomicBool>,
-    /// Time from which the scene, which cannot be rebuilt from memory, is due to be read from the disk: nanoseconds of
-    /// the process's clock; 0 if the scene is not lost.
-    lost_from_ns: Arc<AtomicU64>,
-    /// The scene was read from the disk again, and continues as another instance.
-    replaced: Arc<AtomicBool>,
+    /// Read by each tick, without a lock.
+    state: Arc<ArcSwap<SceneState>>,
     /// Lease of the scene, if servers share scenes.
     lease: Option<Arc<SceneLease>>,
-    /// This server's ownership is not certain yet, or about to end.
-    passing: Arc<AtomicBool>,
-    /// New owner, once the scene is another server's.
-    elsewhere: Arc<OnceLock<NewOwner>>,
     server: ServerLife,
 }
 
@@ -113,22 +107,10 @@ pub enum Ended {
 }
 
 impl ServerLife {
-    /// Creates the state of a new scene. `lease` is set if servers share scenes.
-    pub fn of_scene(&self, lease: Option<Arc<SceneLease>>) -> SceneLife {
-        let (deleted, quarantined, lost_from_ns, replaced) = Default::default();
-        let (passing, elsewhere, deleting, server) = Default::default();
-        let life = SceneLife {
-            deleted,
-            deleting,
-            quarantined,
-            lost_from_ns,
-            replaced,
-            lease,
-            passing,
-            elsewhere,
-            server,
-        };
-        SceneLife { server: self.clone(), ..life }
+    /// Creates the state of a scene. `lease` is set if servers share scenes.
+    pub fn of_scene(&self, hold: Hold, lease: Option<Arc<SceneLease>>) -> SceneLife {
+        let state = SceneState::Here { hold, indices: Indices::Sound };
+        SceneLife { state: Arc::new(ArcSwap::from_pointee(state)), lease, server: self.clone() }
     }
 
     /// Ends every stream, including those that wait for their client.
@@ -160,6 +142,19 @@ impl ServerLife {
 }
 
 impl SceneLife {
+    /// Changes the state as `event` requires, and ends the scene's streams if the scene has ended. Returns true if the
+    /// state has changed.
+    pub fn note(&self, event: &SceneEvent) -> bool {
+        let changed = |state: &Arc<SceneState>| state.after(event).map(Arc::new);
+        let before = self.state.rcu(|state| changed(state).unwrap_or_else(|| Arc::clone(state)));
+        if matches!(event, SceneEvent::Ended(_)) {
+            // Wakes the streams of all scenes: an end is rare, and a stream that wakes for nothing only checks and
+            // waits again.
+            self.server.0.streams.wake_all();
+        }
+        changed(&before).is_some()
+    }
+
     /// Checks that `scene` is served now.
     pub fn check_served(&self, scene: &Scene) -> Result<(), Ended> {
         self.check_lasting(scene)?;
@@ -172,63 +167,40 @@ impl SceneLife {
 
     /// Returns an error if it is unknown whether `scene` is deleted.
     pub fn check_deleting(&self, scene: &Scene) -> Result<(), Ended> {
-        let is_known = !self.deleting.load(Relaxed);
-        is_known.then_some(()).ok_or_else(|| Ended::Deleting { id: scene.id().to_owned() })
+        match **self.state.load() {
+            SceneState::Here { hold: Hold::Deleting, .. } => {
+                Err(Ended::Deleting { id: scene.id().to_owned() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks that this server certainly owns `scene`.
     pub fn check_lease(&self, scene: &Scene) -> Result<(), Ended> {
-        let is_sure = self.lease.as_ref().is_none_or(|lease| lease.answers());
-        if is_sure && !self.passing.load(Relaxed) {
-            return Ok(());
-        }
-        Err(Ended::Unsure { id: scene.id().to_owned() })
+        let id = || scene.id().to_owned();
+        let is_sure = match &**self.state.load() {
+            SceneState::Here { hold: Hold::Opening | Hold::Leaving, .. } => false,
+            SceneState::Ended(End::Elsewhere(owner)) => {
+                return Err(Ended::Elsewhere { id: id(), owner: owner.clone() });
+            }
+            SceneState::Here { .. } | SceneState::Ended(_) => {
+                self.lease.as_ref().is_none_or(|lease| lease.answers())
+            }
+        };
+        if is_sure { Ok(()) } else { Err(Ended::Unsure { id: id() }) }
     }
 
     /// Returns an error if waiting for `scene` to be served is pointless.
     pub fn check_lasting(&self, scene: &Scene) -> Result<(), Ended> {
-        if self.deleted.load(Relaxed) {
-            return Err(Ended::Deleted { id: scene.id().to_owned() });
-        }
-        if self.replaced.load(Relaxed) {
-            return Err(Ended::Replaced { id: scene.id().to_owned() });
-        }
-        if let Some(owner) = self.elsewhere.get() {
-            let (id, owner) = (scene.id().to_owned(), owner.clone());
-            return Err(Ended::Elsewhere { id, owner });
+        if let SceneState::Ended(end) = &**self.state.load() {
+            let id = scene.id().to_owned();
+            return Err(match end {
+                End::Deleted => Ended::Deleted { id },
+                End::Replaced => Ended::Replaced { id },
+                End::Elsewhere(owner) => Ended::Elsewhere { id, owner: owner.clone() },
+            });
         }
         self.server.check_served()
-    }
-
-    /// Ends the scene's streams.
-    pub fn set_deleted(&self) {
-        self.deleted.store(true, Relaxed);
-        // Wakes the streams of all scenes: a deletion is rare, and a stream that wakes for nothing only checks and
-        // waits again.
-        self.server.0.streams.wake_all();
-    }
-
-    /// Refuses the scene from now on: it is unknown whether its files are gone. Returns false if this was set before.
-    pub fn set_deleting(&self) -> bool {
-        !self.deleting.swap(true, Relaxed)
-    }
-
-    /// Ends the scene's streams: the scene continues as another instance.
-    pub fn set_replaced(&self) {
-        self.replaced.store(true, Relaxed);
-        self.server.0.streams.wake_all();
-    }
-
-    /// Refuses the scene while it comes from another server, or goes to one; its streams wait.
-    pub fn set_passing(&self, passing: bool) {
-        self.passing.store(passing, Relaxed);
-    }
-
-    /// Ends the scene's streams: another server owns the scene.
-    pub fn set_elsewhere(&self, owner: NewOwner) {
-        // The first owner that is set stays.
-        let _ = self.elsewhere.set(owner);
-        self.server.0.streams.wake_all();
     }
 
     /// Lease of the scene, if servers share scenes.
@@ -236,26 +208,12 @@ impl SceneLife {
         self.lease.as_ref()
     }
 
-    /// Returns true, once, if the scene is due at `now_ns` to be read from the disk again.
-    pub fn take_lost(&self, now_ns: u64) -> bool {
-        let taken = |from_ns| (from_ns != 0 && from_ns <= now_ns).then_some(0);
-        self.lost_from_ns.fetch_update(Relaxed, Relaxed, taken).is_ok()
-    }
-
-    /// Marks the scene as impossible to rebuild from memory; it is due to be read from the disk from `from_ns` on.
-    pub fn set_lost(&self, from_ns: u64) {
-        // 0 means that the scene is not lost.
-        self.lost_from_ns.store(from_ns.max(1), Relaxed);
-    }
-
-    /// Returns true if the scene's writer failed too often.
+    /// Returns true if the scene's indices cannot be used.
     pub fn is_quarantined(&self) -> bool {
-        self.quarantined.load(Relaxed)
-    }
-
-    /// Refuses the scene from now on if `quarantined`, else serves it.
-    pub fn set_quarantined(&self, quarantined: bool) {
-        self.quarantined.store(quarantined, Relaxed);
+        match **self.state.load() {
+            SceneState::Here { indices, .. } => indices != Indices::Sound,
+            SceneState::Ended(_) => false,
+        }
     }
 
     /// Returns a subscription that wakes a stream when its state may have changed.

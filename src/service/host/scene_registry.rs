@@ -5,45 +5,41 @@ mod delete;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
     io,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tracing::{Span, error, info};
 
 use super::{
     cluster::{
         claim_new::{check_unclaimed, claim_new},
         membership::Membership,
-        scene_lease::{NewOwner, SceneLease},
+        scene_lease::NewOwner,
     },
-    durable::scene_journal::{ChangeTurn, CommitThread, DurableRevisions, SceneJournal},
+    durable::scene_journal::{CommitThread, SceneJournal},
     field_builds::FieldBuilds,
     live_view::device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
-    moved_scenes::MovedScenes,
     opening_turns::OpeningTurns,
     quota::{self, Ledger, Reservation, RoomRefused, Share},
+    scene_entries::SceneEntries,
     scene_error::SceneRegistryError,
-    scene_life::{Ended, SceneLife, ServerLife},
+    scene_host::SceneHost,
+    scene_life::{Ended, ServerLife},
+    scene_state::{End, Hold, SceneEvent},
     stream_table::StreamTable,
     tick_budget::TickBudgets,
-    unread_scenes::UnreadScenes,
     writer::SceneWriter,
 };
 use crate::{
     config::Config,
-    scene::{Limits, Scene, Tissue, saved::SavedScene},
+    scene::{Limits, Scene, saved::SavedScene},
     service::{
-        access::caller::Caller,
-        convert::FieldError,
-        metrics::Metrics,
-        recording::{recorders::Recorders, scene_recorder::SceneRecorder},
-        refused::Refused,
-        request_field::scene_id,
+        access::caller::Caller, convert::FieldError, metrics::Metrics,
+        recording::recorders::Recorders, refused::Refused, request_field::scene_id,
     },
     store::{lease::claim::ClaimFrom, scenes::scene_store::SceneStore},
 };
@@ -53,7 +49,7 @@ pub struct SceneRegistry {
     limits: Limits,
     tick_time_max: Duration,
     tick_budgets: TickBudgets,
-    hosts: RwLock<BTreeMap<String, Arc<SceneHost>>>,
+    scenes: RwLock<SceneEntries>,
     server: ServerLife,
     metrics: Arc<Metrics>,
     streams: Arc<StreamTable>,
@@ -66,8 +62,6 @@ pub struct SceneRegistry {
     membership: OnceLock<Arc<Membership>>,
     /// Unset if no scene is persisted.
     opening: OnceLock<OpenByName>,
-    unread: UnreadScenes,
-    moved: MovedScenes,
 }
 
 /// Store of the durable scenes, and the thread that commits to it.
@@ -86,25 +80,6 @@ struct OpenByName {
     turns: OpeningTurns,
 }
 
-/// A scene and its writer.
-pub struct SceneHost {
-    /// State that ticks read.
-    pub scene: Arc<Scene>,
-    /// Applies deformations and cuts.
-    pub writer: SceneWriter,
-    /// Device positions that viewers request.
-    pub wishes: DeviceWishes,
-    /// Field builds of tools that are being uploaded.
-    pub field_builds: FieldBuilds,
-    /// Key that created the scene.
-    owner: Option<String>,
-    life: SceneLife,
-    /// `None` if the scene ends with the server.
-    journal: Option<Arc<SceneJournal>>,
-    /// `None` if the scene is not recorded.
-    recorder: Option<SceneRecorder>,
-}
-
 impl SceneRegistry {
     /// Creates a registry without scenes.
     pub fn new(config: &Config) -> SceneRegistry {
@@ -112,7 +87,7 @@ impl SceneRegistry {
             limits: config.limits.clone(),
             tick_time_max: config.ticks.time_max,
             tick_budgets: TickBudgets::new(config),
-            hosts: RwLock::default(),
+            scenes: RwLock::default(),
             server: ServerLife::default(),
             metrics: Arc::new(Metrics::new(config.sessions.objective)),
             streams: Arc::default(),
@@ -121,8 +96,6 @@ impl SceneRegistry {
             recorders: OnceLock::new(),
             membership: OnceLock::new(),
             opening: OnceLock::new(),
-            unread: UnreadScenes::default(),
-            moved: MovedScenes::default(),
         }
     }
 
@@ -177,8 +150,9 @@ impl SceneRegistry {
     pub fn may_open(&self, id: &str) -> bool {
         // If servers share scenes, a scene that was found damaged may be there too: another server may have read it
         // since.
-        let may_be_there = || self.membership().is_some() || self.unread.may_be_read(id);
-        scene_id(id).is_ok() && !self.has(id) && may_be_there()
+        let scenes = self.scenes.read();
+        let may_be_there = || self.membership().is_some() || scenes.may_be_read(id);
+        scene_id(id).is_ok() && !scenes.has(id) && may_be_there()
     }
 
     /// Takes in a scene that nobody owns (if servers share scenes) or for which there was no room before. The later
@@ -208,7 +182,7 @@ impl SceneRegistry {
             }
             opener(&registry, &of, from)?;
             // Not before: a call that found the scene here a moment ago must not get "unknown" while another looks.
-            registry.moved.remove(&of);
+            registry.scenes.write().end_redirect(&of);
             Ok(())
         };
         Ok(opening.turns.run(id, open).await??)
@@ -258,7 +232,7 @@ impl SceneRegistry {
         check_id(id)?;
         let (store, commits) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
         // Checked before the claim: a refused scene leaves no claim.
-        self.check_new(&self.hosts.read(), id, caller)?;
+        self.check_new(&self.scenes.read(), id, caller)?;
         let claim = |own| claim_new(own, &store.folder(id), id);
         let lease = self.membership().map(claim).transpose()?;
         let owner = caller.name();
@@ -271,8 +245,7 @@ impl SceneRegistry {
             {
                 Ok(()) => Ok(host),
                 Err(error) => {
-                    host.life.set_deleted();
-                    self.hosts.write().remove(id);
+                    self.end(&host, End::Deleted);
                     Err(error.into())
                 }
             });
@@ -290,14 +263,15 @@ impl SceneRegistry {
         journal: Option<Arc<SceneJournal>>,
     ) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
-        self.check_readable(id)?;
+        self.check_recovered()?;
         // Held until the scene is inserted: two calls with one id, or for the last free slot, must not both find it
         // free.
-        let mut hosts = self.hosts.write();
-        self.check_new(&hosts, id, caller)?;
+        let mut scenes = self.scenes.write();
+        scenes.check_unread(id)?;
+        self.check_new(&scenes, id, caller)?;
         let scene = Scene::new(id.to_owned(), self.limits.clone());
-        let host = self.host(scene, caller.name().map(str::to_owned), journal)?;
-        hosts.insert(id.to_owned(), Arc::clone(&host));
+        let host = self.host(scene, caller.name().map(str::to_owned), journal, Hold::Held)?;
+        scenes.insert(Arc::clone(&host));
         info!(scene = id, durable = host.is_durable(), "scene created");
         Ok(host)
     }
@@ -305,18 +279,18 @@ impl SceneRegistry {
     /// Checks that the caller may have one more scene, and that `id` is free.
     fn check_new(
         &self,
-        hosts: &BTreeMap<String, Arc<SceneHost>>,
+        scenes: &SceneEntries,
         id: &str,
         caller: &Caller,
     ) -> Result<(), SceneRegistryError> {
-        if hosts.contains_key(id) {
+        if scenes.has(id) {
             return Err(SceneRegistryError::Taken { id: id.to_owned() });
         }
-        if hosts.len() >= self.limits.scenes {
+        if scenes.here().count() >= self.limits.scenes {
             return Err(SceneRegistryError::Full { limit: self.limits.scenes });
         }
         let Some(key) = caller.name() else { return Ok(()) };
-        let used = hosts.values().filter(|host| host.owner.as_deref() == Some(key)).count();
+        let used = scenes.here().filter(|host| host.owner.as_deref() == Some(key)).count();
         Ok(quota::check(key, "scenes", used as u64, 1, caller.quotas().scenes)?)
     }
 
@@ -328,44 +302,45 @@ impl SceneRegistry {
         owner: Option<String>,
         journal: SceneJournal,
     ) -> Result<Arc<SceneHost>, SceneRegistryError> {
-        let host = self.host(scene, owner, Some(Arc::new(journal)))?;
-        host.life.set_passing(host.lease().is_some());
-        self.hosts.write().insert(host.scene.id().to_owned(), Arc::clone(&host));
-        self.moved.remove(host.scene.id());
-        // Removed after the insertion: nobody may create another scene of this id in between.
-        self.unread.remove(host.scene.id());
+        let hold = if journal.lease().is_some() { Hold::Opening } else { Hold::Held };
+        let host = self.host(scene, owner, Some(Arc::new(journal)), hold)?;
+        self.scenes.write().insert(Arc::clone(&host));
         Ok(host)
     }
 
     /// Inserts a scene that is changed elsewhere, replacing a scene of the same id. The scene ends with the server.
     pub fn insert_shown(&self, scene: Arc<Scene>) -> Result<(), SceneRegistryError> {
-        let host = self.host(scene, None, None)?;
-        self.hosts.write().insert(host.scene.id().to_owned(), host);
+        let host = self.host(scene, None, None, Hold::Held)?;
+        self.scenes.write().insert(host);
         Ok(())
     }
 
     /// Returns true if the registry has the scene, in any state.
     pub fn has(&self, id: &str) -> bool {
-        self.hosts.read().contains_key(id)
+        self.scenes.read().has(id)
     }
 
     /// Checks that there may be one more scene.
     pub fn check_room(&self) -> Result<(), SceneRegistryError> {
         let limit = self.limits.scenes;
-        let is_full = self.hosts.read().len() >= limit;
+        let is_full = self.n_scenes() >= limit;
         if is_full { Err(SceneRegistryError::Full { limit }) } else { Ok(()) }
     }
 
     /// Drops a scene that another server owns, and notifies its streams.
     pub fn forget(&self, host: &Arc<SceneHost>, owner: NewOwner) {
-        let mut hosts = self.hosts.write();
-        if is_host_of(&hosts, host) {
-            // Inserted before the removal: a caller that no longer finds the scene gets its new owner.
-            self.moved.insert(host.scene.id(), owner.clone());
-            hosts.remove(host.scene.id());
+        self.end(host, End::Elsewhere(owner));
+    }
+
+    /// Ends a scene that this server no longer has.
+    fn end(&self, host: &Arc<SceneHost>, end: End) {
+        let mut scenes = self.scenes.write();
+        match &end {
+            End::Elsewhere(owner) => scenes.redirect(host, owner.clone()),
+            End::Deleted | End::Replaced => scenes.remove(host),
         }
-        drop(hosts);
-        host.life.set_elsewhere(owner);
+        drop(scenes);
+        host.life.note(&SceneEvent::Ended(end));
     }
 
     /// Replaces a scene that cannot go on by its state on the disk. Does nothing if the lost scene is gone meanwhile.
@@ -375,18 +350,23 @@ impl SceneRegistry {
         scene: Scene,
         journal: SceneJournal,
     ) -> Result<(), SceneRegistryError> {
-        let host = self.host(scene, lost.owner.clone(), Some(Arc::new(journal)))?;
-        let mut hosts = self.hosts.write();
-        if is_host_of(&hosts, lost) {
-            hosts.insert(lost.scene.id().to_owned(), host);
-            lost.life.set_replaced();
+        let host = self.host(scene, lost.owner.clone(), Some(Arc::new(journal)), Hold::Held)?;
+        let mut scenes = self.scenes.write();
+        if scenes.is_here(lost) {
+            scenes.insert(host);
+            lost.life.note(&SceneEvent::Ended(End::Replaced));
         }
         Ok(())
     }
 
-    /// Scenes that are in the store but not here.
-    pub fn unread(&self) -> &UnreadScenes {
-        &self.unread
+    /// Entries of all scenes that this server knows of, to read.
+    pub fn entries(&self) -> RwLockReadGuard<'_, SceneEntries> {
+        self.scenes.read()
+    }
+
+    /// Entries of all scenes that this server knows of, to change.
+    pub fn entries_mut(&self) -> RwLockWriteGuard<'_, SceneEntries> {
+        self.scenes.write()
     }
 
     fn host(
@@ -394,9 +374,10 @@ impl SceneRegistry {
         scene: impl Into<Arc<Scene>>,
         owner: Option<String>,
         journal: Option<Arc<SceneJournal>>,
+        hold: Hold,
     ) -> Result<Arc<SceneHost>, SceneRegistryError> {
         let lease = journal.as_ref().and_then(|journal| journal.lease());
-        let (scene, life) = (scene.into(), self.server.of_scene(lease));
+        let (scene, life) = (scene.into(), self.server.of_scene(hold, lease));
         let writer = SceneWriter::spawn(&scene, &life, &self.metrics)
             .map_err(SceneRegistryError::NoThread)?;
         let wishes = DeviceWishes::default();
@@ -458,34 +439,28 @@ impl SceneRegistry {
     /// Finds a scene, even if it is unknown whether its files are gone.
     fn find(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
-        self.check_readable(id)?;
-        let host = self.hosts.read().get(id).cloned();
-        let host = host.ok_or_else(|| self.moved.not_here(id))?;
+        self.check_recovered()?;
+        let host = self.scenes.read().get(id)?;
         host.life.check_lease(&host.scene)?;
         Ok(host)
     }
 
-    /// Checks that all scenes were read, including this one.
-    fn check_readable(&self, id: &str) -> Result<(), SceneRegistryError> {
-        if let Err(ended @ Ended::Recovering) = self.server.check_served() {
-            return Err(ended.into());
+    /// Checks that the scenes of the store were read.
+    fn check_recovered(&self) -> Result<(), Ended> {
+        match self.server.check_served() {
+            Err(ended @ Ended::Recovering) => Err(ended),
+            _ => Ok(()),
         }
-        self.unread.check(id)
     }
 
     /// Returns all scenes, ordered by id.
     pub fn all(&self) -> Vec<Arc<SceneHost>> {
-        self.hosts.read().values().cloned().collect()
+        self.scenes.read().here().cloned().collect()
     }
 
     /// Number of scenes.
-    #[cfg(any(feature = "agones", test))]
     pub fn n_scenes(&self) -> usize {
-        self.hosts.read().len()
-    }
-
-    fn is_registered(&self, host: &Arc<SceneHost>) -> bool {
-        is_host_of(&self.hosts.read(), host)
+        self.scenes.read().here().count()
     }
 
     /// Ends every stream, including those that wait for their client.
@@ -499,100 +474,9 @@ impl SceneRegistry {
     }
 }
 
-/// Returns true if `host` is still the registered scene of its id.
-fn is_host_of(hosts: &BTreeMap<String, Arc<SceneHost>>, host: &Arc<SceneHost>) -> bool {
-    hosts.get(host.scene.id()).is_some_and(|now| Arc::ptr_eq(now, host))
-}
-
 /// Checks that `id` is a scene id, and records it in the call's span.
 fn check_id(id: &str) -> Result<(), FieldError> {
     scene_id(id)?;
     Span::current().record("scene", id);
     Ok(())
-}
-
-impl SceneHost {
-    /// Returns the scene's state, for streams that outlive one look-up.
-    pub fn life(&self) -> SceneLife {
-        self.life.clone()
-    }
-
-    /// Returns true if the scene outlives the server.
-    pub fn is_durable(&self) -> bool {
-        self.journal.is_some()
-    }
-
-    /// Journal of the scene on the disk.
-    pub fn journal(&self) -> Option<&Arc<SceneJournal>> {
-        self.journal.as_ref()
-    }
-
-    /// Recorder of the scene's changes and loops.
-    pub fn recorder(&self) -> Option<&SceneRecorder> {
-        self.recorder.as_ref()
-    }
-
-    /// Waits for the turn to change the scene, and checks that the scene is still served.
-    pub async fn turn(&self) -> Result<ChangeTurn, Ended> {
-        let turn = SceneJournal::turn(self.journal.as_ref()).await;
-        self.check_served()?;
-        Ok(turn)
-    }
-
-    /// Blocking form of [`SceneHost::turn`], for threads outside the runtime.
-    pub fn turn_blocking(&self) -> Result<ChangeTurn, Ended> {
-        let turn = SceneJournal::turn_blocking(self.journal.as_ref());
-        self.check_served()?;
-        Ok(turn)
-    }
-
-    /// Returns the revisions of a tissue that would survive the server now; `None` if nothing would.
-    pub fn durable(&self, tissue: &Tissue) -> Option<DurableRevisions> {
-        let DurableRevisions { geometry, topology } = self.journal.as_ref()?.durable(tissue.id());
-        // A cut is on the disk before it is applied.
-        let now = tissue.current();
-        let topology = topology.min(now.topology_revision);
-        Some(DurableRevisions { geometry: geometry.min(now.geometry_revision), topology })
-    }
-
-    /// Returns true, once, if the scene is due at `now_ns` to be read from the disk again.
-    pub fn take_lost(&self, now_ns: u64) -> bool {
-        self.life.take_lost(now_ns)
-    }
-
-    /// Records that the scene could not be read from the disk; the next attempt is due from `from_ns` on.
-    pub fn set_lost(&self, from_ns: u64) {
-        self.life.set_lost(from_ns);
-    }
-
-    /// Returns true if the scene's writer failed too often.
-    pub fn is_quarantined(&self) -> bool {
-        self.life.is_quarantined()
-    }
-
-    /// Lease of the scene, if servers share scenes.
-    pub fn lease(&self) -> Option<&Arc<SceneLease>> {
-        self.life.lease()
-    }
-
-    /// Refuses the scene while it comes from another server, or goes to one; its streams wait.
-    pub fn set_passing(&self, passing: bool) {
-        self.life.set_passing(passing);
-    }
-
-    /// Checks that this server certainly owns the scene. Succeeds if no other server has scenes of the same folder.
-    pub fn check_lease(&self) -> Result<(), Ended> {
-        self.life.check_lease(&self.scene)
-    }
-
-    /// Checks that the scene is still served.
-    pub fn check_served(&self) -> Result<(), Ended> {
-        self.life.check_served(&self.scene)
-    }
-
-    fn check_owner(&self, caller: &Caller) -> Result<(), SceneRegistryError> {
-        let own = caller.may_change(self.owner.as_deref());
-        own.then_some(())
-            .ok_or_else(|| SceneRegistryError::NotOwner { id: self.scene.id().to_owned() })
-    }
 }

@@ -19,7 +19,10 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use tracing::{error, warn};
 
-use super::scene_life::{PANICS_MAX, SceneLife};
+use super::{
+    scene_life::{PANICS_MAX, SceneLife},
+    scene_state::SceneEvent,
+};
 use crate::os::thread_priority::lower_priority;
 use crate::scene::{Scene, Tissue};
 use crate::service::{
@@ -180,16 +183,16 @@ fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
 /// scene stays refused.
 fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
     // Rebuilt from memory: the last published state is there, immutable and whole, and newer than the disk.
-    life.set_quarantined(true);
+    life.note(&SceneEvent::WriterFailed);
     warn!(scene = scene.id(), "quarantined: its writer panicked {PANICS_MAX} times in a row");
     let rebuilt = catch_panic(|| scene.tissues().iter().for_each(|tissue| tissue.recover()));
     match rebuilt {
         Ok(()) => {
-            life.set_quarantined(false);
+            life.note(&SceneEvent::Rebuilt);
             warn!(scene = scene.id(), "rebuilt from its last good revisions and served again");
         }
         Err(_) => {
-            life.set_lost(now_ns());
+            life.note(&SceneEvent::Lost { due_ns: now_ns() });
             error!(scene = scene.id(), "cannot be rebuilt and stays refused unless it is durable");
         }
     }
@@ -255,10 +258,8 @@ mod tests {
             access::caller::Caller,
             catch_panic::injected,
             host::{
-                durable::recovery::revive,
-                fields::Fields,
-                scene_life::Ended,
-                scene_registry::{SceneHost, SceneRegistry},
+                durable::recovery::revive, fields::Fields, scene_host::SceneHost,
+                scene_life::Ended, scene_registry::SceneRegistry,
             },
         },
         store::scenes::scene_store::SceneStore,
@@ -348,7 +349,7 @@ mod tests {
         panic_in_a_row(&host, &tissue, 1).await;
         let gone = host.writer.run(tissue, |_, _| ()).await;
         assert!(matches!(gone, Err(WriterError::Gone)), "the recovery was before it");
-        assert!(host.take_lost(now_ns()));
+        assert!(host.note(&SceneEvent::ReadAgain { now_ns: now_ns() }));
         let fields = Fields::new(None, std::time::Duration::from_secs(9), registry.metrics());
         let (registered, lost) = (Arc::clone(&registry), Arc::clone(&host));
         let revived = tokio::task::spawn_blocking(move || revive(&registered, &fields, &lost));

@@ -14,11 +14,7 @@ use crate::{
         AddTissueResponse, AddToolHeader, AddToolRequest, AddToolResponse, FieldReport, MeshChunk,
         add_tissue_request, add_tool_request,
     },
-    scene::{
-        Link, Tissue, Tool, ToolParts,
-        memory::binding_bytes_expected,
-        saved::{SavedTissue, SavedTool, SceneChange},
-    },
+    scene::{Link, Tissue, Tool, ToolParts, memory::binding_bytes_expected},
     sdf::{Field, FieldOptions},
     service::{
         access::caller::Caller,
@@ -37,7 +33,8 @@ use crate::{
             field_build::BuildTerms,
             fields::Fields,
             quota::{Reservation, Share},
-            scene_registry::{SceneHost, SceneRegistry},
+            scene_host::SceneHost,
+            scene_registry::SceneRegistry,
         },
         pose_message::pose_or_identity,
         refused::Refused,
@@ -95,7 +92,7 @@ pub async fn tissue(
         let mut tissue = Tissue::new(named, loaded, declared.options, now_ns());
         let (binding, cells) = binding.unzip();
         let binding_error_m = binding.map_or(0.0, |binding| tissue.bind(binding));
-        Ok((put_tissue(&host, tissue, deadline)?, binding_error_m, cells.unwrap_or_default()))
+        Ok((host.change(tissue, deadline)?, binding_error_m, cells.unwrap_or_default()))
     };
     let added = catch_panic_blocking(add).await?;
     let (tissue, binding_error_m, cells) = added.map_err(|refused: Refused| refused)?;
@@ -137,31 +134,12 @@ pub async fn instrument(
         host.check_served()?;
         let body = Tissue::of_link(named, (&tool, link), &pose, now_ns());
         let refused = |error| RefusedDeformation { error, array: "pose" };
-        put_tissue(&host, body.map_err(refused)?, deadline)
+        host.change(body.map_err(refused)?, deadline)
     };
     let added = catch_panic_blocking(add).await?;
     let tissue = added.map_err(|refused: Refused| refused)?;
     info!(scene = request.scene_id, tissue = tissue.id().0, "instrument added");
     Ok(AddInstrumentResponse { tissue_id: tissue.id().0 })
-}
-
-/// Keeps a tissue and puts it into its scene.
-fn put_tissue(
-    host: &SceneHost,
-    tissue: Tissue,
-    deadline: CallDeadline,
-) -> Result<Arc<Tissue>, Refused> {
-    let turn = host.turn_blocking()?;
-    let id = host.scene.next_tissue(tissue.name())?;
-    deadline.commit()?;
-    let saved = || Box::new(SavedTissue { id, ..tissue.saved() });
-    turn.keep_blocking(|| SceneChange::TissueAdded(saved()))?;
-    let tissue = host.scene.put_tissue(tissue)?;
-    if let Some(recorder) = host.recorder() {
-        let published_ns = tissue.current().published_ns;
-        recorder.saved(published_ns, || SceneChange::TissueAdded(Box::new(tissue.saved())));
-    }
-    Ok(tissue)
 }
 
 /// Adds a tool. Parsing, indexing and the fields run on the blocking pool.
@@ -216,15 +194,7 @@ pub async fn tool(
         let BuiltLinks { links, reports, rooms: _rooms } =
             build_links(loaded, &host, &fields, &terms)?;
         let tool = Tool::new(ToolParts { name: declared.name, links, probes: declared.probes });
-        let turn = host.turn_blocking()?;
-        let id = host.scene.next_tool(&tool.name)?;
-        deadline.commit()?;
-        let saved = || Box::new(SavedTool { id, ..tool.saved() });
-        turn.keep_blocking(|| SceneChange::ToolAdded(saved()))?;
-        let tool = host.scene.put_tool(tool)?;
-        if let Some(recorder) = host.recorder() {
-            recorder.saved(now_ns(), || SceneChange::ToolAdded(Box::new(tool.saved())));
-        }
+        let tool = host.change(tool, deadline)?;
         Ok((tool, reports))
     };
     let added = catch_panic_blocking(add).await?;

@@ -9,7 +9,7 @@ use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration
 use super::fair_jobs::{FairJobs, JobTurn};
 use crate::{
     service::{
-        access::caller::Caller, clock::now_ns, host::scene_registry::SceneHost, refused::Refused,
+        access::caller::Caller, clock::now_ns, host::scene_host::SceneHost, refused::Refused,
     },
     time_left::TimeLeft,
 };

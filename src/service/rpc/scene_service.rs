@@ -1,44 +1,33 @@
 //! SceneService: scenes, uploads, deformation, cuts and exports.
 
-use std::{
-    future::Future, num::NonZero, pin::Pin, sync::Arc, thread::available_parallelism,
-    time::Duration,
-};
+use std::{num::NonZero, pin::Pin, sync::Arc, thread::available_parallelism, time::Duration};
 
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
-use tracing::{Instrument, Span};
+use tracing::Span;
 
-use super::{add, deform::deform, mesh_upload::Requests};
+use super::{add, cut, deform::deform, mesh_upload::Requests};
 use crate::{
-    proto::{self, recorded_change::Change, scene_service_server::SceneService},
-    scene::{
-        Tissue,
-        saved::SceneChange,
-        tissue::{edit::TopologyEdit, incision::Incised},
-    },
+    proto::{self, scene_service_server::SceneService},
+    scene::Tissue,
     service::{
-        access::{
-            caller::{Caller, caller},
-            role::Role,
-        },
-        catch_panic::{Panicked, catch_panic_blocking},
-        clock::now_ns,
+        access::{caller::caller, role::Role},
+        catch_panic::catch_panic_blocking,
         convert::{
             self,
             scene::{scene, tissue_id, tool_id},
         },
-        deadline::{CallDeadline, deadline},
+        deadline::deadline,
         host::{
             cluster::{hand_over::hand_over, scene_lease::NewOwner, take_over::take_over},
             fair_places::FairPlaces,
             fields::Fields,
+            part_change::{RemovedTissue, RemovedTool},
             quota::Share,
             scene_life::Ended,
-            scene_registry::{SceneHost, SceneRegistry},
+            scene_registry::SceneRegistry,
         },
         loops::until_ended::UntilEnded,
-        recording::scene_recorder::SceneRecorder,
         refused::Refused,
     },
 };
@@ -51,9 +40,6 @@ pub struct Scenes {
     /// Permits for uploads that are read, indexed and given fields.
     places: FairPlaces,
 }
-
-/// Times that an incision is made anew because another cut of its tissue came first.
-const INCISION_TRIES: usize = 8;
 
 /// Minimum number of uploads worked on at a time; a key has all but one.
 const UPLOADS_MIN: usize = 2;
@@ -73,106 +59,10 @@ impl Scenes {
         let stream = UntilEnded::new(&self.registry, request.into_inner());
         Requests { stream, pause_max: self.upload_pause_max, places: self.places.clone() }
     }
-
-    /// Cuts, if there is room for what the cut adds.
-    async fn cut(
-        &self,
-        host: &Arc<SceneHost>,
-        caller: &Caller,
-        request: proto::EditTopologyRequest,
-        sent: TopologyEdit,
-        incised: Option<Incised>,
-        deadline: CallDeadline,
-    ) -> Result<Response<proto::EditTopologyResponse>, Status> {
-        let [vertices, triangles] =
-            [sent.added_positions.len(), sent.added.len()].map(|n| n as u64);
-        // A tissue that does not exist is not cut, and needs no room.
-        let tissue = host.scene.tissue(tissue_id(request.tissue_id));
-        let of_cut = |tissue: Arc<Tissue>| Share::of_cut(&tissue, vertices, triangles);
-        let room = self.registry.reserve(caller, tissue.map(of_cut).unwrap_or_default())?;
-        let host = Arc::clone(host);
-        let edited = async move {
-            let _room = room;
-            Scenes::edit(host, request, sent, incised, deadline).await
-        };
-        Ok(Response::new(to_its_end(edited).await?))
-    }
-
-    async fn edit(
-        host: Arc<SceneHost>,
-        request: proto::EditTopologyRequest,
-        sent: TopologyEdit,
-        incised: Option<Incised>,
-        deadline: CallDeadline,
-    ) -> Result<proto::EditTopologyResponse, Refused> {
-        let mut edit = sent.clone();
-        let limits = host.scene.limits().clone();
-        let turn = host.turn().await?;
-        let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
-        let is_driven = tissue.current().driven.is_some();
-        let mut recorded_cut = Change::Edit(request);
-        if incised.is_some() {
-            let made = SceneChange::Edited { tissue: tissue.id(), edit: edit.clone() };
-            recorded_cut = SceneRecorder::kept_cut(&made);
-        }
-        let mut kept = None;
-        if let Some(durable) = host.durable(&tissue) {
-            tissue.prepare_edit(&mut edit, &limits)?;
-            deadline.commit()?;
-            let now = tissue.current().topology_revision;
-            edit.base_revision = Some(now);
-            // A cut is made for the positions of its time: without them, a restart would apply it to older positions.
-            let is_moved = tissue.current().geometry_revision > durable.geometry;
-            let moved = is_moved.then(|| tissue.moved());
-            let cut = SceneChange::Edited { tissue: tissue.id(), edit: edit.clone() };
-            if is_driven {
-                // Controls may move before the cut is made: the request's weights would be others then.
-                recorded_cut = SceneRecorder::kept_cut(&cut);
-            }
-            kept = Some((turn.keep(moved.into_iter().chain([cut]).collect()).await?, now));
-        }
-        let is_kept = kept.is_some();
-        let recorded =
-            host.recorder().map(|recorder| (recorder.clone(), recorded_cut, sent.clone()));
-        let scene = Arc::clone(&host.scene);
-        let cut = move |tissue: &Tissue, now_ns| {
-            if !is_kept {
-                deadline.commit()?;
-            }
-            let done = tissue.edit(edit, &limits, now_ns)?;
-            scene.join_borders(tissue);
-            // Recorded by the writer thread: changes are recorded in the order in which they are made.
-            if let Some((recorder, cut, sent)) = recorded {
-                let answer = convert::deform::edited(&sent, &done, is_driven, 0.0, None);
-                recorder.edited(now_ns, cut, answer);
-            }
-            Ok::<_, Refused>(done)
-        };
-        let written = host.writer.run(Arc::clone(&tissue), cut).await;
-        let written = written.map_err(Refused::from);
-        let done = written.and_then(|w| Ok((w.result?, w.update_us)));
-        if let (Err(_), Some((number, before))) = (&done, kept) {
-            turn.take_back(number, tissue.id(), before).await;
-        }
-        let (done, update_us) = done?;
-        let durable = host.durable(&tissue);
-        let mut answer = convert::deform::edited(&sent, &done, is_driven, update_us, durable);
-        if let Some(made) = incised {
-            convert::deform::tell_incision(&mut answer, &made, &done);
-        }
-        Ok(answer)
-    }
 }
 
-/// Runs a change to its end: a persisted change must be made, even if nobody waits for it any more.
-async fn to_its_end<T: Send + 'static>(
-    change: impl Future<Output = Result<T, Refused>> + Send + 'static,
-) -> Result<T, Status> {
-    let done = tokio::spawn(change.in_current_span()).await;
-    Ok(done.map_err(|_| Panicked)??)
-}
-
-/// Runs a change that waits for the disk itself to its end, as [`to_its_end`] does.
+/// Runs a change that waits for the disk to its end: a persisted change must be made, even if nobody waits for it any
+/// more.
 async fn blocking_to_its_end<T: Send + 'static>(
     change: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Status> {
@@ -298,18 +188,7 @@ impl SceneService for Scenes {
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let id = tissue_id(request.tissue_id);
-        to_its_end(async move {
-            let turn = host.turn().await?;
-            host.scene.tissue(id)?;
-            deadline.commit()?;
-            turn.keep(vec![SceneChange::TissueRemoved(id)]).await?;
-            host.scene.remove_tissue(id)?;
-            if let Some(recorder) = host.recorder() {
-                recorder.saved(now_ns(), || SceneChange::TissueRemoved(id));
-            }
-            Ok(())
-        })
-        .await?;
+        blocking_to_its_end(move || host.change(RemovedTissue(id), deadline)).await?;
         Ok(Response::new(proto::RemoveTissueResponse {}))
     }
 
@@ -322,18 +201,7 @@ impl SceneService for Scenes {
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let id = tool_id(request.tool_id);
-        to_its_end(async move {
-            let turn = host.turn().await?;
-            host.scene.tool(id)?;
-            deadline.commit()?;
-            turn.keep(vec![SceneChange::ToolRemoved(id)]).await?;
-            host.scene.remove_tool(id)?;
-            if let Some(recorder) = host.recorder() {
-                recorder.saved(now_ns(), || SceneChange::ToolRemoved(id));
-            }
-            Ok(())
-        })
-        .await?;
+        blocking_to_its_end(move || host.change(RemovedTool(id), deadline)).await?;
         Ok(Response::new(proto::RemoveToolResponse {}))
     }
 
@@ -354,29 +222,7 @@ impl SceneService for Scenes {
         let request = request.into_inner();
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
-        let Some(incision) = convert::deform::incision(&request)? else {
-            let sent = convert::deform::edit(&request)?;
-            return self.cut(&host, &caller, request, sent, None, deadline).await;
-        };
-        let tissue = host.scene.tissue(tissue_id(request.tissue_id)).map_err(Refused::from)?;
-        let _turn = host.writer.incisions.lock().await;
-        for tries_left in (0..INCISION_TRIES).rev() {
-            // Beside the writer, which goes on to move the tissue.
-            let (line, of) = (incision.clone(), Arc::clone(&tissue));
-            let made = catch_panic_blocking(move || of.incised(&line)).await?;
-            let made = made.map_err(Refused::from)?;
-            let base = made.edit.base_revision;
-            let asked = request.base_topology_revision;
-            let sent = TopologyEdit { base_revision: asked.or(base), ..made.edit.clone() };
-            let done =
-                self.cut(&host, &caller, request.clone(), sent, Some(made), deadline.clone()).await;
-            // Another client's cut may have come between the making of the incision and its turn.
-            let is_overtaken = Some(tissue.current().topology_revision) != base;
-            if done.is_ok() || asked.is_some() || !is_overtaken || tries_left == 0 {
-                return done;
-            }
-        }
-        unreachable!("the last try returns")
+        Ok(Response::new(cut::cut(&self.registry, &host, &caller, request, deadline).await?))
     }
 
     async fn hold_tissue(

@@ -13,7 +13,7 @@ use crate::service::{
     access::caller::Caller,
     host::{
         quota::{Reservation, RoomRefused, Share},
-        scene_registry::SceneHost,
+        scene_host::SceneHost,
     },
     refused::Refused,
 };

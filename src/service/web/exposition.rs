@@ -8,8 +8,7 @@ use std::{
 use crate::os::process;
 use crate::service::clock::now_ns;
 use crate::service::host::{
-    durable::last_snapshot::LastSnapshot,
-    scene_registry::{SceneHost, SceneRegistry},
+    durable::last_snapshot::LastSnapshot, scene_host::SceneHost, scene_registry::SceneRegistry,
 };
 use crate::service::loops::sessions::SessionCounts;
 use crate::service::metrics::{
@@ -205,10 +204,10 @@ fn store(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<Scene
     let help = "Damage found on the disk at the start.";
     text.one("palpate_store_damaged", "gauge", help, metrics.damaged.load(Relaxed));
     let help = "Scenes on the disk that cannot be read and are refused.";
-    text.one("palpate_scenes_unreadable", "gauge", help, registry.unread().n_unreadable());
+    text.one("palpate_scenes_unreadable", "gauge", help, registry.entries().n_unreadable());
     let help =
         "Scenes on the disk that could not be loaded and may be whole; tried again when asked for.";
-    text.one("palpate_scenes_not_loaded", "gauge", help, registry.unread().n_not_loaded());
+    text.one("palpate_scenes_not_loaded", "gauge", help, registry.entries().n_not_loaded());
 }
 
 fn record(text: &mut ExpositionText, metrics: &Metrics) {

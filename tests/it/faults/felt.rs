@@ -10,7 +10,7 @@ use palpate::{
     geometry::Pose,
     oracle::shapes,
     proto::{self, DeleteSceneRequest, RenderOptions, TrackMode, TrackStart},
-    service::{Listeners, SceneRegistry, serve_registry},
+    service::{Listeners, SceneEvent, SceneRegistry, serve_registry},
     servo::{FADE_S, ServoOptions, ServoState},
 };
 use tokio::{sync::mpsc, time::timeout};
@@ -219,8 +219,8 @@ async fn a_force_fades_when_the_scene_is_quarantined_and_comes_back_with_it() {
     let mut felt = Felt::pressed(address).await;
     // No request makes a writer fail, so the test does here what a writer would do then.
     let life = registry.get(SCENE).expect("there").life();
-    life.set_quarantined(true);
+    life.note(&SceneEvent::WriterFailed);
     felt.fades("scene quarantined").await;
-    life.set_quarantined(false);
+    life.note(&SceneEvent::Rebuilt);
     felt.comes_back().await;
 }

@@ -5,7 +5,7 @@ use std::{io, sync::Arc};
 use super::{membership::Membership, scene_lease::NewOwner};
 use crate::service::host::{
     durable::not_kept::NotKept, scene_error::SceneRegistryError, scene_life::Ended,
-    unread_scenes::UnreadScenes,
+    scene_registry::SceneRegistry,
 };
 use crate::store::{
     lease::claim::{ClaimState, SceneClaim},
@@ -18,14 +18,14 @@ use crate::store::{
 /// Names the server that has taken the scene; or I/O errors of the store.
 pub fn delete_unread(
     membership: &Membership,
-    unread: &UnreadScenes,
+    registry: &SceneRegistry,
     folder: &SceneFolder,
     id: &str,
 ) -> Result<(), SceneRegistryError> {
     let failed = |error: io::Error| NotKept::Disk(Arc::new(error));
     let newest = membership.newest(id).map_err(failed)?;
     // Time 0: regardless of whether the scene is due to be read again.
-    if !unread.holds(id, newest.as_ref(), membership.own(), 0) {
+    if !registry.entries_mut().is_still_unread(id, newest.as_ref(), membership.own(), 0) {
         let id = id.to_owned();
         return Err(match newest {
             Some(claim) if claim.holder().is_some() => {

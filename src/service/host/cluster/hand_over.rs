@@ -15,8 +15,10 @@ use tracing::{error, info, warn};
 use super::{membership::Membership, scene_lease::NewOwner};
 use crate::service::host::{
     durable::{not_kept::NotKept, scene_journal::SceneJournal, scene_keeper::keep_positions},
+    scene_host::SceneHost,
     scene_life::Ended,
-    scene_registry::{SceneHost, SceneRegistry},
+    scene_registry::SceneRegistry,
+    scene_state::SceneEvent,
 };
 use crate::store::lease::claim::ClaimHolder;
 
@@ -144,7 +146,7 @@ fn give_up(
     // Changes under way complete, and none follows.
     let _turn = SceneJournal::turn_blocking(Some(journal));
     // Set before the newest positions are kept: an answered deformation was applied before, and is among them.
-    host.set_passing(true);
+    host.note(&SceneEvent::Leaving);
     if let Err(reason) = keep_positions(host, journal) {
         error!(scene = host.scene.id(), "its newest positions are lost: {reason}");
     }
@@ -156,7 +158,7 @@ fn give_up(
     let given = lease.give_up(to);
     let owner = given.map_err(|source| {
         // The lease itself stops answering if it is unknown whether the claim is stored.
-        host.set_passing(false);
+        host.note(&SceneEvent::Kept);
         NotHandedOver::Claims { id: id.to_owned(), source }
     })?;
     registry.forget(host, owner.clone());

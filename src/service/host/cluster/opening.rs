@@ -50,7 +50,8 @@ impl SceneOpener {
         let unread = |source: io::Error| SceneRegistryError::Claims { id: id.to_owned(), source };
         for _ in 0..TRIES {
             let newest = self.membership.newest(id).map_err(unread)?;
-            if registry.unread().holds(id, newest.as_ref(), self.membership.own(), now_ns()) {
+            let own = self.membership.own();
+            if registry.entries_mut().is_still_unread(id, newest.as_ref(), own, now_ns()) {
                 // The look-up reports the reason.
                 return Ok(());
             }

@@ -14,10 +14,12 @@ use crate::service::host::{
     field_build::BuildTerms,
     fields::Fields,
     quota::Share,
+    scene_entries::ReadAgain,
     scene_error::{NotLoaded, SceneRegistryError},
+    scene_host::SceneHost,
     scene_life::Ended,
-    scene_registry::{SceneHost, SceneRegistry},
-    unread_scenes::ReadAgain,
+    scene_registry::SceneRegistry,
+    scene_state::SceneEvent,
 };
 use crate::{
     geometry::MeshData,
@@ -102,7 +104,7 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
 /// look-up reports whether the scene is here.
 pub fn load_again(registry: &SceneRegistry, fields: &Fields, id: &str, asked_ns: u64) {
     let Some((store, commits)) = registry.keeping() else { return };
-    if !registry.unread().is_due(id, asked_ns) {
+    if !registry.entries().is_due(id, asked_ns) {
         return;
     }
     let folder = store.folder(id);
@@ -127,7 +129,7 @@ fn refuse(registry: &SceneRegistry, id: &str, why: NotLoaded, now_ns: u64) {
             ReadAgain::From(now_ns + AGAIN_AFTER_NS)
         }
     };
-    registry.unread().insert(id, why, again);
+    registry.entries_mut().refuse(id, why, again);
 }
 
 fn note_not_loaded(id: &str, why: &NotLoaded) {
@@ -195,14 +197,14 @@ pub fn take_in(
                         // read it.
                         ReadAgain::AfterClaim(lease.epoch() + 1)
                     };
-                    registry.unread().insert(id, why.clone(), again);
+                    registry.entries_mut().refuse(id, why.clone(), again);
                 }
             }
             why.of(id)
         })?;
     // A renewal that read all claims before this scene was among them says nothing about this scene.
     match lease.new_owner() {
-        Ok(None) => host.set_passing(false),
+        Ok(None) => drop(host.note(&SceneEvent::Claimed)),
         Ok(Some(owner)) => registry.forget(&host, owner),
         Err(source) => {
             registry.forget(&host, NewOwner { address: None, epoch: lease.epoch() });
@@ -257,7 +259,9 @@ pub fn revive(
     match &revived {
         Ok(()) => warn!(scene = id, "read from the disk again and served"),
         // Its journal stays closed meanwhile: nothing is persisted of a scene that cannot be rebuilt.
-        Err(NotLoaded::Refused(_)) => lost.set_lost(now_ns() + AGAIN_AFTER_NS),
+        Err(NotLoaded::Refused(_)) => {
+            lost.note(&SceneEvent::Lost { due_ns: now_ns() + AGAIN_AFTER_NS });
+        }
         Err(NotLoaded::Unreadable(_)) => {}
     }
     revived

@@ -17,8 +17,7 @@ use super::{
 };
 use crate::os::thread_priority::lower_priority;
 use crate::service::host::{
-    fields::Fields,
-    scene_registry::{SceneHost, SceneRegistry},
+    fields::Fields, scene_host::SceneHost, scene_registry::SceneRegistry, scene_state::SceneEvent,
 };
 use crate::{
     config::StoreSettings,
@@ -86,7 +85,7 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
             for host in hosts {
                 registry.delete_again(host);
                 let Some(journal) = host.journal() else { continue };
-                if host.take_lost(now_ns())
+                if host.note(&SceneEvent::ReadAgain { now_ns: now_ns() })
                     && let Err(why) = revive(registry, fields, host)
                 {
                     let id = host.scene.id();

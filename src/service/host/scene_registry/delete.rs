@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use tracing::{error, info};
 
-use super::{SceneHost, SceneRegistry, is_host_of};
+use super::SceneRegistry;
 use crate::service::{
     access::caller::Caller,
     host::{
         cluster::delete_unread::delete_unread,
         durable::{not_kept::NotKept, scene_journal::SceneJournal},
         scene_error::SceneRegistryError,
+        scene_host::SceneHost,
+        scene_state::{End, SceneEvent},
     },
 };
 
@@ -29,7 +31,7 @@ impl SceneRegistry {
             // Changes under way complete, and none follows.
             let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
             // Checked within the turn: another scene may have replaced this one before, and has the files now.
-            if self.is_registered(&host) {
+            if self.scenes.read().is_here(&host) {
                 return self.delete_in_turn(&host);
             }
         }
@@ -40,7 +42,7 @@ impl SceneRegistry {
         let removed = host.journal.as_ref().map_or(Ok(()), |journal| journal.remove());
         // A shared scene's lease records this outcome: the lease renewal ends the lease again.
         if let (Err(NotKept::Unknown(reason)), None) = (&removed, host.lease())
-            && host.life.set_deleting()
+            && host.note(&SceneEvent::DeletionUnknown)
         {
             error!(
                 scene = id,
@@ -48,12 +50,8 @@ impl SceneRegistry {
             );
         }
         removed?;
-        let mut hosts = self.hosts.write();
-        // Otherwise a look in between found the scene deleted in the store.
-        if is_host_of(&hosts, host) {
-            hosts.remove(id);
-        }
-        host.life.set_deleted();
+        // The entry may be gone: a look in between found the scene deleted in the store.
+        self.end(host, End::Deleted);
         info!(scene = id, "scene deleted");
         Ok(())
     }
@@ -64,7 +62,7 @@ impl SceneRegistry {
             return;
         }
         let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
-        if self.is_registered(host) {
+        if self.scenes.read().is_here(host) {
             // On an error the scene stays refused, and this is called again.
             let _ = self.delete_in_turn(host);
         }
@@ -75,9 +73,9 @@ impl SceneRegistry {
         let folder = store.folder(id);
         match self.membership() {
             None => folder.remove().map_err(NotKept::of_write)?,
-            Some(membership) => delete_unread(membership, &self.unread, &folder, id)?,
+            Some(membership) => delete_unread(membership, self, &folder, id)?,
         }
-        self.unread.remove(id);
+        self.scenes.write().forget_unread(id);
         info!(scene = id, "unreadable scene deleted");
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Creation and deletion of scenes.
 
 use super::*;
-use crate::service::host::{scene_error::NotLoaded, unread_scenes::ReadAgain};
 
 #[test]
 fn deleted_scenes_are_gone_and_say_so() {
@@ -57,21 +56,4 @@ fn a_scene_that_is_put_in_another_s_place_is_not_left_without_files() {
     assert_eq!(store.ids().expect("a list"), [""; 0]);
     // May fail: the registry has its lock file open, and Windows keeps its name until it is closed.
     let _ = std::fs::remove_dir_all(&folder);
-}
-
-/// A call that found a scene here a moment ago is redirected while another call looks for it in the store.
-#[test]
-fn a_scene_that_went_elsewhere_is_not_unknown_while_it_is_looked_for() {
-    let registry = Arc::new(SceneRegistry::new(&Config::default()));
-    let host = registry.create("s", &Caller::ANYBODY).expect("room");
-    registry.forget(&host, NewOwner { address: Some("b:1".to_owned()), epoch: 2 });
-    registry.unread.insert("s", NotLoaded::Unreadable(String::new()), ReadAgain::From(0));
-    registry.open_by(Arc::new(|registry, id, _| {
-        let elsewhere = registry.moved.not_here(id);
-        assert!(matches!(elsewhere, SceneRegistryError::Ended(Ended::Elsewhere { .. })));
-        Ok(())
-    }));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    runtime.block_on(registry.open("s")).expect("looked for");
-    assert!(matches!(registry.moved.not_here("s"), SceneRegistryError::Unknown { .. }));
 }

@@ -20,7 +20,7 @@ use crate::{
     sdf::FieldOptions,
     service::{
         catch_panic::injected,
-        host::{scene_life::PANICS_MAX, writer::Written},
+        host::{scene_life::PANICS_MAX, scene_state::SceneEvent, writer::Written},
         loops::{sessions::SessionRegistry, track::Track},
         rpc::haptic_service::Haptics,
         transport::call_middleware::HapticRoutes,
@@ -159,11 +159,11 @@ async fn a_quarantined_scene_refuses_ticks_until_it_is_served_again() {
     let (registry, mut running) = needle_and_sheet();
     let life = registry.get("s").expect("there").life();
     assert_eq!(ask(&mut running, 1).refusal, None);
-    life.set_quarantined(true);
+    life.note(&SceneEvent::WriterFailed);
     let refusal = ask(&mut running, 2).refusal.expect("not served");
     assert_eq!(refusal.code, tonic::Code::FailedPrecondition as u32);
     assert!(refusal.message.contains("quarantined"), "{refusal:?}");
-    life.set_quarantined(false);
+    life.note(&SceneEvent::Rebuilt);
     assert_eq!(ask(&mut running, 3).refusal, None);
 }
 

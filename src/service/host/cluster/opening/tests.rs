@@ -87,6 +87,25 @@ fn what_one_server_cannot_read_is_another_s_that_can() {
     let _ = fs::remove_dir_all(&folder);
 }
 
+/// A call that found a scene here a moment ago is redirected while another call looks for it in the store.
+#[test]
+fn a_scene_that_went_elsewhere_is_not_unknown_while_it_is_looked_for() {
+    let folder = std::env::temp_dir().join(format!("palpate-moved-{}", std::process::id()));
+    let registry = Arc::new(server(&folder, "first:1").0);
+    let host = registry.create("s", &Caller::ANYBODY).expect("room");
+    registry.forget(&host, NewOwner { address: Some("b:1".to_owned()), epoch: 2 });
+    registry.open_by(Arc::new(|registry, id, _| {
+        let elsewhere = registry.get(id).map(drop);
+        assert!(matches!(elsewhere, Err(SceneRegistryError::Ended(Ended::Elsewhere { .. }))));
+        Ok(())
+    }));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(registry.open("s")).expect("looked for");
+    assert!(matches!(registry.get("s"), Err(SceneRegistryError::Unknown { .. })));
+    // May fail: the registry has the folder open.
+    let _ = fs::remove_dir_all(&folder);
+}
+
 /// Creates a folder with scenes whose only owner, `first:1`, has lost them from its memory: nobody has given them up.
 fn lost(name: &str, ids: &[&str]) -> (PathBuf, SceneRegistry, SceneOpener) {
     let folder = std::env::temp_dir().join(format!("palpate-{name}-{}", std::process::id()));
@@ -127,7 +146,7 @@ fn a_scene_whose_files_are_away_is_never_deleted_and_is_there_when_they_are_back
     fs::rename(&aside, &scene).expect("away");
     let own = second_opener.membership.own();
     let newest = second_opener.membership.newest("s").expect("claims");
-    let holds = |now_ns| second.unread().holds("s", newest.as_ref(), own, now_ns);
+    let holds = |now_ns| second.entries_mut().is_still_unread("s", newest.as_ref(), own, now_ns);
     assert!(holds(0) && !holds(u64::MAX), "it is read again, and not at once");
     let (third, third_opener) = server(&folder, "third:1");
     third_opener.open(&third, "s", ClaimFrom::Silent).expect("it can be read");

@@ -9,6 +9,7 @@ use std::{
 use tonic::{Code, Status};
 
 use super::*;
+use crate::service::host::scene_entries::SceneEntries;
 use crate::{
     config::Config,
     scene::{Limits, TissueId, saved::SceneChange},
@@ -49,8 +50,8 @@ fn a_scene_without_room_is_not_unreadable_and_is_there_for_who_has_room() {
     let status = refused(&small.registry);
     assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
     assert!(status.message().contains("its limit is 1"), "{status:?}");
-    let unread = small.registry.unread();
-    assert_eq!((unread.n_unreadable(), unread.n_not_loaded()), (0, 1));
+    let counts = |entries: &SceneEntries| (entries.n_unreadable(), entries.n_not_loaded());
+    assert_eq!(counts(&small.registry.entries()), (0, 1));
     // Nobody creates another scene in its place, and nobody deletes a scene that nobody has read.
     let made = small.registry.create_durable("s", &Caller::ANYBODY);
     assert!(matches!(made, Err(SceneRegistryError::NotLoaded { .. })));
@@ -77,7 +78,7 @@ fn a_scene_that_failed_once_is_read_when_it_is_asked_for_again_and_not_at_once()
     assert_eq!(refused(&registry).code(), Code::Unavailable, "it was tried a moment ago");
     load_again(&registry, &fields, "s", now_ns() + AGAIN_AFTER_NS);
     registry.served("s").expect("it is there");
-    assert_eq!(registry.unread().n_not_loaded(), 0);
+    assert_eq!(registry.entries().n_not_loaded(), 0);
     drop(registry);
     let _ = fs::remove_dir_all(&folder);
 }
@@ -93,8 +94,9 @@ fn a_lost_scene_that_could_not_be_read_is_tried_again_and_can_be_deleted() {
         revive(&registry, &fields, &lost)
     };
     revive(1).expect_err("it panics");
-    assert!(!lost.take_lost(now_ns()), "not at once");
-    assert!(lost.take_lost(now_ns() + AGAIN_AFTER_NS));
+    let is_due = |now_ns| lost.note(&SceneEvent::ReadAgain { now_ns });
+    assert!(!is_due(now_ns()), "not at once");
+    assert!(is_due(now_ns() + AGAIN_AFTER_NS));
     revive(0).expect("it is on the disk");
     assert!(matches!(lost.check_served(), Err(Ended::Replaced { .. })));
     let lost = registry.served("s").expect("served again");
