@@ -89,11 +89,9 @@ async fn run_and_report(
     report.baseline = outcome.echo.as_ref().map(|e| Baseline::of(e, &outcome.measured.tally));
     let tally = &outcome.measured.tally;
     report.objective = run.objective.as_ref().map(|o| ObjectiveVerdict::of(o, tally));
-    print(&(heading(&run.plan, &outcome.server) + "\n" + &report.table()))?;
-    // The result is held until the verdict is printed: a file that cannot be written must not hide the verdict.
-    let written = files::write(files, &report, &run.plan, &outcome);
-    print(&report.said())?;
-    written?;
+    let verdict = report.said();
+    print(&format!("{verdict}\n{}\n{}", heading(&run.plan, &outcome.server), report.table()))?;
+    files::write(files, &report, &run.plan, &outcome)?;
     match outcome.ending {
         // An interrupted run prints a report too, but its exit code must differ from that of a complete run.
         Ending::Interrupted => Err(LoadError::Interrupted),
@@ -116,7 +114,8 @@ async fn echo(answer_bytes: usize, takes: Duration) -> Result<(), LoadError> {
 /// Returns the description of the run that is printed above its measurements.
 fn heading(plan: &Plan, server: &str) -> String {
     let mut text = String::new();
-    row(&mut text, "run", &plan.line(server));
+    row(&mut text, "run", &plan.line());
+    row(&mut text, "server", server);
     row(&mut text, "tissue", &plan.organ.line());
     row(&mut text, "tool", &plan.instrument.label);
     text

@@ -95,8 +95,8 @@ impl FidelityReport {
     /// Returns one line for people.
     pub fn said(&self) -> String {
         format!(
-            "{:.3} N RMS off the force of a proxy that is never late, {:.2} N at p99.9; less than half of it for {:.1} % of \
-             the time, {:.0} ms at a stretch; {:.2} N beyond it at most",
+            "{:.3} N RMS off the force of a proxy that is never late, {:.2} N at p99.9; less than half of that force for \
+             {:.1} % of the time, {:.0} ms at a stretch; {:.2} N more than it at most",
             self.rms_n,
             self.p999_n,
             100.0 * self.below_half_share,

@@ -58,5 +58,11 @@ fn draw(plan: &Plan, outcome: &RunOutcome) -> String {
     let deadline_us = plan.deadline.as_secs_f64() * 1e6;
     let tally = &measured.tally;
     let felt = (tally.renderings.samples(), tally.servo.forces());
-    picture::draw(&plan.line(server), &curves, Some(&tally.timeline), felt, deadline_us)
+    picture::draw(
+        &format!("{}, {server}", plan.line()),
+        &curves,
+        Some(&tally.timeline),
+        felt,
+        deadline_us,
+    )
 }

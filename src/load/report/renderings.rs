@@ -164,22 +164,22 @@ impl Renderings {
 }
 
 impl RenderingReport {
-    /// Returns one line for people.
-    pub fn said(&self) -> String {
+    /// Returns the rows for people.
+    pub fn rows(&self) -> [(&'static str, String); 3] {
         let late = match self.states.get("late") {
             None => String::new(),
             Some(n) => format!(" ({:.2} in the {n} that were LATE)", 1e3 * self.late_depth_m_max),
         };
-        format!(
-            "device {:.2} mm deep at most, proxy {:.2}{late}; force {:.2} N at most, {:.3} N from answer to answer, {:.2} N at \
-             the end; {} grasps",
+        let device = format!(
+            "{:.2} mm deep at most, its proxy {:.2}{late}",
             1e3 * self.device_depth_m_max,
-            1e3 * self.proxy_depth_m_max,
-            self.force_n_max,
-            self.force_step_n_max,
-            self.force_n_end,
-            self.grasps
-        )
+            1e3 * self.proxy_depth_m_max
+        );
+        let force = format!(
+            "{:.2} N at most, {:.3} N from answer to answer at most, {:.2} N at the end; {} grasps",
+            self.force_n_max, self.force_step_n_max, self.force_n_end, self.grasps
+        );
+        [("device", device), ("force", force), ("stiffness", self.stiffness_said.clone())]
     }
 }
 
@@ -242,11 +242,8 @@ mod tests {
         both.add(&felt);
         let report = both.report(Some(4_500.0), &ForcePath::USUAL).expect("rendered");
         assert_eq!((report.proxy_depth_m_max, report.late_depth_m_max), (0.0, 3e-4));
-        assert!(
-            report.said().contains("proxy 0.00 (0.30 in the 1 that were LATE);"),
-            "{}",
-            report.said()
-        );
+        let [(_, device), ..] = report.rows();
+        assert!(device.ends_with("proxy 0.00 (0.30 in the 1 that were LATE)"), "{device}");
         // 0.95 N s/m over half a millisecond and 4.5 ms, and over an eighth.
         let said = &report.stiffness_said;
         assert!(said.starts_with("190 N/m at most with the server's force at 1 kHz"), "{said}");

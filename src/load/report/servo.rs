@@ -146,8 +146,8 @@ impl ServoTally {
 }
 
 impl ServoReport {
-    /// Returns one line for people.
-    pub fn said(&self) -> String {
+    /// Returns the rows for people.
+    pub fn rows(&self) -> [(&'static str, String); 2] {
         let steady = match (self.force_mean_n, self.force_rms_n, self.position_rms_m) {
             (Some(mean), Some(force), Some(place)) => format!(
                 "held at {mean:.2} N: {force:.4} N and {:.1} um RMS about it; ",
@@ -160,17 +160,29 @@ impl ServoReport {
             |age| format!("models {:.1} ms old, {:.1} at p99", age.p50 / 1e3, age.p99 / 1e3),
         );
         let share = |n: u64| 100.0 * n as f64 / self.samples as f64;
-        format!(
-            "{steady}{:.3} N from sample to sample at most; {:.2} mJ put in by the hand, {:.2} by \
-             tissue, {:.2} by links, {:.2} given to the hand; {age}; {:.1} % fading, \
-             {:.1} % beyond the radius",
+        let servo = format!(
+            "{steady}{:.3} N from sample to sample at most; {age}; {:.1} % of the samples fading, {:.1} % beyond the \
+             model's radius",
             self.force_step_n_max,
-            1e3 * self.energy_in_j,
-            1e3 * self.energy_by_tissue_j,
-            1e3 * self.energy_by_links_j,
-            1e3 * self.energy_out_j,
             share(self.fading),
             share(self.beyond_radius)
-        )
+        );
+        [("servo", servo), ("energy", self.energy_said())]
+    }
+
+    /// Energy in words. Tissue that moves and links that close do work too, so a hand may get back more than it put in.
+    fn energy_said(&self) -> String {
+        let mj = |joules: f64| format!("{:.2} mJ", 1e3 * joules);
+        let mut text = format!(
+            "the hand put in {} and got {} back",
+            mj(self.energy_in_j),
+            mj(self.energy_out_j)
+        );
+        let others =
+            [("moving tissue", self.energy_by_tissue_j), ("closing links", self.energy_by_links_j)];
+        for (name, joules) in others.into_iter().filter(|(_, joules)| joules.abs() >= 5e-6) {
+            text += &format!("; {name} put in {}", mj(joules));
+        }
+        text
     }
 }

@@ -87,33 +87,35 @@ impl RunVerdict {
         Some(said.join(", ") + &first.unwrap_or_default())
     }
 
-    /// Returns the verdict in words.
-    pub fn said(&self) -> String {
+    /// Returns the verdict in words: first the answers, then the late ticks. `deadline_us`: time that a tick had.
+    pub fn said(&self, deadline_us: u64) -> String {
+        let mut text = match self.wrong() {
+            None => "No answer was wrong or missing.".to_owned(),
+            Some(wrong) => format!("ANSWERS WERE WRONG OR MISSING: {wrong}."),
+        };
         let percent = 100.0 * self.late as f64 / self.sent.max(1) as f64;
-        let mut text = format!(
-            "Late: {} of {} ticks ({percent:.2} %).",
+        text += &format!(
+            " {} of {} ticks ({percent:.2} %) were later than {} us",
             grouped(self.late),
-            grouped(self.sent)
+            grouped(self.sent),
+            grouped(deadline_us)
         );
         if self.late > 0 {
             text += &format!(
-                " {} by this machine, which stopped a thread for as long; {} by the server's own time; {} that \
-                 neither explains.",
+                ": {} by this machine, which stopped a thread for as long, {} by the server's own time, and {} that \
+                 neither explains",
                 grouped(self.late_by_machine),
                 grouped(self.late_by_server),
                 grouped(self.late_unexplained)
             );
         }
+        text.push('.');
         if self.not_sent > 0 {
             text += &format!(
-                "\nNot sent: {} ticks, for which this side's transport had no room.",
+                " {} ticks were not sent, as this side's transport had no room for them.",
                 grouped(self.not_sent)
             );
         }
-        let answers = match self.wrong() {
-            None => "none was wrong or missing.".to_owned(),
-            Some(wrong) => format!("{wrong}."),
-        };
-        format!("{text}\nAnswers: {answers}")
+        text
     }
 }

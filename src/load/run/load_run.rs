@@ -99,11 +99,11 @@ impl LoadRun {
         let program = env::current_exe()?;
         // The server is bound to a name, because it ends when it is dropped: it has to outlive the scene.
         let (_own, address, whose) = match &self.server {
-            Some(address) => (None, address.clone(), "the server"),
+            Some(address) => (None, address.clone(), ""),
             None => {
                 let own = ServerProcess::start(&program, &self.server_args(recording))?;
                 let address = own.address();
-                (Some(own), address, "a server of its own")
+                (Some(own), address, "of its own, at ")
             }
         };
         // The run and its echo use one scene: both follow the same path.
@@ -116,7 +116,7 @@ impl LoadRun {
         let closed = stage.close().await;
         let (measured, echo, ending) = measured?;
         closed?;
-        Ok(RunOutcome { measured, echo, ending, server: format!("{whose} at {address}") })
+        Ok(RunOutcome { measured, echo, ending, server: format!("{whose}{address}") })
     }
 
     /// Measures the server, then its echo if that was asked for, and the fidelity of a felt force.

@@ -72,7 +72,7 @@ impl Plan {
     }
 
     /// Returns a one-line description.
-    pub fn line(&self, server: &str) -> String {
+    pub fn line(&self) -> String {
         let clients = if self.n_clients == 1 { "client" } else { "clients" };
         let share = self.deform_share.map_or(String::new(), |s| format!(" of {} %", 100.0 * s));
         let cuts = if self.cut_hz > 0.0 {
@@ -81,7 +81,7 @@ impl Plan {
             String::new()
         };
         format!(
-            "{} haptic {clients} at {} Hz, deformation{share} at {} Hz{cuts}, {} s, {server}",
+            "{} haptic {clients} at {} Hz, deformation{share} at {} Hz{cuts}, {} s",
             self.n_clients, self.rate_hz, self.deform_hz, self.seconds
         )
     }
