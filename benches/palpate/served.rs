@@ -232,7 +232,6 @@ fn plan(organ: PhantomTissue, tool: &MeshData, n_clients: u32, rate_hz: f64, sec
         cut_hz: 0.0,
         is_rendered: false,
         device: None,
-        is_recorded: false,
         is_guided: false,
         busy_threads: 0,
         deadline: DEADLINE,

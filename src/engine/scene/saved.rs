@@ -7,7 +7,7 @@
 
 mod undriven;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 pub use undriven::UndrivenScene;
 
@@ -443,6 +443,7 @@ impl Scene {
             tissues: ArcSwap::from_pointee(tissues),
             tools: ArcSwap::from_pointee(tools),
             ids: Mutex::new(NextIds { tissue: saved.next_tissue.0, tool: saved.next_tool.0 }),
+            is_repeatable: AtomicBool::new(false),
         };
         scene.tissues().iter().for_each(|tissue| scene.join_borders(tissue));
         Ok(scene)

@@ -333,6 +333,11 @@ impl Tissue {
         })
     }
 
+    /// See [`Scene::make_repeatable`](crate::scene::Scene::make_repeatable).
+    pub(super) fn make_repeatable(&self) {
+        self.writer.lock().is_repeatable = true;
+    }
+
     /// For the writer's idle time: brings the spare copy up to date, so that the next deformation starts at once, and
     /// rebuilds a worn index.
     pub fn catch_up(&self) {
@@ -374,6 +379,7 @@ impl Tissue {
 
     fn publish(&self, writer: &mut TissueWriter, mut next: Revision, change: Change, now_ns: u64) {
         debug_assert!(writer.spare.is_none() && writer.missed.is_none(), "the spare is taken");
+        writer.rebuild_if_repeatable(&mut next);
         next.published_ns = now_ns;
         writer.spare = Some(self.published.swap(Arc::new(next)));
         writer.missed = Some(change);

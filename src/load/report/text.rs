@@ -18,16 +18,14 @@ pub fn row(text: &mut String, name: &str, value: &str) {
 pub fn wrapped(text: &str, indent: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
-        // The spaces before the first word and behind a row's name stay.
-        let start = line.len() - line.trim_start().len();
         let mut current = String::new();
         for (at, word) in line.split(' ').enumerate() {
-            let is_first = at == 0;
-            let is_full = current.len() + 1 + word.len() > WIDTH;
-            if is_full && !word.is_empty() && current.trim().len() > start {
+            // A word alone in its line, or behind the name of a row, is not moved to a line of its own.
+            let has_words = current.trim_end().len() > indent;
+            if has_words && !word.is_empty() && current.len() + 1 + word.len() > WIDTH {
                 lines.push(current.trim_end().to_owned());
                 current = " ".repeat(indent);
-            } else if !is_first {
+            } else if at > 0 {
                 current.push(' ');
             }
             current.push_str(word);

@@ -242,7 +242,6 @@ impl RunArgs {
             deform_share: None,
             cut_hz: 0.0,
             is_rendered: false,
-            is_recorded: self.record.is_some(),
             device: None,
             is_guided: false,
             busy_threads: self.busy,

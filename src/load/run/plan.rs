@@ -30,9 +30,6 @@ pub struct Plan {
     pub cut_hz: f64,
     /// True if the tool is rendered: a hand presses it deeper.
     pub is_rendered: bool,
-    /// True if the run is recorded. Its ticks have no time limit then: while tissue deforms, a replay may stop in another
-    /// place than a tick that was cut short.
-    pub is_recorded: bool,
     /// Simulated device and hand that hold the tool, with a servo of its own; one client then.
     pub device: Option<DevicePlan>,
     /// True if viewers of the live view may move the device.

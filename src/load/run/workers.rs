@@ -125,7 +125,7 @@ impl Workers {
                 n_ticks: (plan.rate_hz * plan.seconds).round() as u64,
                 n_clients: plan.n_clients,
                 is_rendered: plan.is_rendered && answerer == Answerer::Engine,
-                has_tick_limit: plan.is_rendered && !plan.is_recorded,
+                has_tick_limit: plan.is_rendered,
                 // Only the first client has the simulated hand; the others press along the path.
                 device: plan.device.clone().filter(|_| number == 0 && answerer == Answerer::Engine),
                 guide: guide.clone(),

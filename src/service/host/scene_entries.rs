@@ -1,5 +1,5 @@
-//! What a server knows of scenes, by id: scenes that it has, scenes in the store that it could not read, and scenes
-//! that went to another server.
+//! Scenes that a server knows of, by id: those that it has, those in the store that it could not read, and those that
+//! went to another server.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Whether a scene and the server are still served, and if not, why.
+//! State of a scene and of the server: checks that they are still served, and the reason if they are not.
 
 use std::sync::{
     Arc,

@@ -387,6 +387,10 @@ impl SceneRegistry {
             error!(scene = scene.id(), "not recorded, there is no thread for it: {failed}");
             None
         });
+        if recorder.is_some() {
+            // So that a replay cuts ticks short where they were cut.
+            scene.make_repeatable();
+        }
         Ok(Arc::new(SceneHost {
             scene,
             writer,

@@ -1,6 +1,6 @@
 //! States of a scene, and the events that lead from one to another.
 //!
-//! A scene that is here has two independent parts: whose it is ([`Hold`]), and whether its indices can be used
+//! The state of a scene that is here has two independent parts: its owner ([`Hold`]), and the state of its indices
 //! ([`Indices`]). It is served while it is `Held` and `Sound`. An end is final, except that a deletion outlasts the
 //! others.
 //!
@@ -35,32 +35,32 @@ use super::cluster::scene_lease::NewOwner;
 pub enum SceneState {
     /// This server has the scene.
     Here {
-        /// Whose it is.
+        /// Its owner.
         hold: Hold,
-        /// Whether its indices can be used.
+        /// State of its indices.
         indices: Indices,
     },
     /// This server no longer has the scene.
     Ended(End),
 }
 
-/// Whose a scene is that this server has.
+/// Owner of a scene that this server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     /// It was read from a store that servers share, and its claim has yet to be read once more.
     Opening,
-    /// This server's.
+    /// It is this server's.
     Held,
-    /// Another server's soon: its newest positions are being persisted for that server.
+    /// It will be another server's: its newest positions are being persisted for that server.
     Leaving,
     /// It was deleted, and the disk has not reported whether its files are gone.
     Deleting,
 }
 
-/// Whether the indices of a scene can be used.
+/// State of a scene's indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indices {
-    /// They can.
+    /// They can be used.
     Sound,
     /// The scene's writer failed too often; they are being rebuilt from memory.
     Rebuilding,
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// All states with all events: the parts do not affect one another, an end is final, and a deletion is never undone.
+    /// The parts do not affect one another, an end is final, and a deletion is never undone.
     #[test]
     fn every_event_in_every_state_does_what_the_table_says_of_its_part() {
         let all: Vec<SceneEvent> = events().into_iter().flatten().collect();
@@ -284,7 +284,7 @@ mod tests {
                 (SceneState::Ended(_), SceneState::Here { .. }) => panic!("{state:?} + {event:?}"),
             }
         }
-        // Of the hold, for each of the indices; of the indices, for each hold; of the ends.
+        // Changes of the hold count once for each state of the indices, and the other way round.
         assert_eq!(n_changes, 8 * 4 + 7 * 4 + (16 * 3 + 2));
         let early = SceneEvent::ReadAgain { now_ns: 4 };
         assert_eq!(here(Hold::Held, Indices::Lost { due_ns: 5 }).after(&early), None);

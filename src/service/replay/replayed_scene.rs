@@ -153,6 +153,8 @@ impl SceneHistory {
             },
         );
         let scene = Arc::new(scene.expect("it was checked when it was read"));
+        // The server's scene was made repeatable too.
+        scene.make_repeatable();
         let (n_tissues, n_tools, next, n_changes) = Default::default();
         ReplayedScene { scene, history: self, n_tissues, n_tools, next, n_changes }
     }

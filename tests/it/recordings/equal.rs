@@ -15,7 +15,9 @@ use palpate::{
 };
 use prost::Message;
 
-use super::performance::{Instrument, TICKS, at, burst, dent, end, furnish, play, rendered};
+use super::performance::{
+    Instrument, TICKS, at, burst, dent, end, furnish, play, rendered, swelling,
+};
 use crate::support::{
     folder::Folder,
     messages::{SCENE, start_message, tick_message},
@@ -166,6 +168,37 @@ async fn an_answer_that_the_clock_cut_short_is_cut_at_the_same_place() {
     assert_eq!((session.equal, session.not_comparable), (300, 0), "{report:?}");
     assert!(session.cut_short > 20, "{report:?}");
     println!("{} of 300 were cut short", session.cut_short);
+}
+
+/// The idle time of a tissue's writer, which depends on the machine, changes no search of a recorded tick.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tick_that_the_clock_cut_short_while_tissue_deforms_is_cut_at_the_same_place() {
+    let folder = Folder::new("recordings");
+    let mut server = recording_server(&folder.0).await;
+    furnish(&mut server, Instrument::Grasper).await;
+    let mut track = server.hand_fed(start_message(rendered())).await;
+    for i in 1..=600 {
+        if i % 3 == 0 {
+            let depth_m = 0.003 * (i as f32 * 0.4).sin();
+            let moved = if i % 2 == 0 { dent(i, depth_m) } else { swelling(i, depth_m) };
+            assert!(server.deform(vec![moved]).await[0].is_ok());
+        }
+        // The writer has time for a part of its idle work, or for all of it.
+        if i % 20 < 4 {
+            tokio::time::sleep(Duration::from_millis(i % 5)).await;
+        }
+        let height_m = 0.004 - 0.007 * ((i as f64 * 0.21).sin() + 1.0);
+        let deadline_us = 20 + (i as u32 * 37) % 600;
+        let tick = Tick { deadline_us, ..at(i, height_m) };
+        track.ask(tick_message(tick)).await.expect("answered");
+    }
+    drop(track);
+    end(&mut server).await;
+    let report = replayed(ended(&file_of(&folder.0)));
+    let [session] = &report.sessions[..] else { panic!("{report:?}") };
+    assert_eq!((session.equal, session.not_comparable), (600, 0), "{report:?}");
+    assert!(session.cut_short > 40, "{report:?}");
+    println!("{} of 600 were cut short", session.cut_short);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -133,6 +133,15 @@ pub fn dent(sequence: u64, depth_m: f32) -> palpate::proto::DeformRequest {
     sparse(sequence, &vertices, &positions)
 }
 
+/// Moves all vertices away from the top's axis by at most `by_m`.
+pub fn swelling(sequence: u64, by_m: f32) -> palpate::proto::DeformRequest {
+    let (organ, top) = (organ(), top().as_vec3());
+    let moved = |p: &Vec3| *p + by_m * ((*p - top) * Vec3::new(1.0, 1.0, 0.0)).normalize_or_zero();
+    let positions: Vec<f32> = organ.positions.iter().flat_map(|p| moved(p).to_array()).collect();
+    let vertices: Vec<u32> = (0..organ.positions.len() as u32).collect();
+    sparse(sequence, &vertices, &positions)
+}
+
 /// Removes the triangle nearest to the top.
 fn cut() -> EditTopologyRequest {
     let (organ, top) = (organ(), top().as_vec3());
