@@ -1,8 +1,9 @@
 //! The command line.
 
-use std::{error::Error, process::ExitCode, sync::LazyLock, time::Duration};
+use std::{error::Error, fs, path::PathBuf, process::ExitCode, sync::LazyLock, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use palpate::{
     config::{ConfigArgs, LogFormat, LogSettings, SettingArgs},
     doctor::{self, DoctorArgs},
@@ -50,6 +51,10 @@ enum Command {
     Replay(ReplayArgs),
     /// Print the licences of the third-party software that this program contains.
     Licenses,
+    /// Print a script that completes the commands and options of this program in a shell.
+    Completions { shell: Shell },
+    /// Write the man pages of this program and its commands into a folder.
+    Man { folder: PathBuf },
 }
 
 #[derive(Args)]
@@ -113,6 +118,17 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Plan(args) => Ok(print(&plan::run(&args)?)?),
         Command::Replay(args) => Ok(replay::run(&args)?),
         Command::Licenses => Ok(print(THIRD_PARTY)?),
+        Command::Completions { shell } => {
+            // Into memory first: the generator panics if a write fails.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut CommandLine::command(), "palpate", &mut script);
+            Ok(print(&String::from_utf8(script)?)?)
+        }
+        Command::Man { folder } => {
+            let written = fs::create_dir_all(&folder)
+                .and_then(|()| clap_mangen::generate_to(CommandLine::command(), &folder));
+            Ok(written.map_err(|error| format!("cannot write {}: {error}", folder.display()))?)
+        }
     }
 }
 
@@ -137,4 +153,14 @@ fn serve(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
     // An upload's field may take minutes to build; its client is gone.
     runtime.shutdown_timeout(ENDING_MAX);
     Ok(served?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_consistent() {
+        CommandLine::command().debug_assert();
+    }
 }
