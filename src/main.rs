@@ -8,10 +8,10 @@ use palpate::{
     config::{ConfigArgs, LogFormat, LogSettings, SettingArgs},
     doctor::{self, DoctorArgs},
     inspect::{self, InspectArgs},
-    load::{self, DemoArgs, LoadArgs},
+    load::{self, DemoArgs, LoadArgs, LoadError},
     os::{self, stdout::print},
     plan::{self, PlanArgs},
-    replay::{self, ReplayArgs},
+    replay::{self, ReplayArgs, ReplayFailed},
     scene_files::{self, ScenesArgs},
     service,
 };
@@ -24,6 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Haptic collision for virtual surgery: the contacts of instruments with soft tissue, a thousand times a second.
 #[derive(Parser)]
 #[command(version, long_version = VERSION.as_str(), arg_required_else_help = true)]
+#[command(after_help = EXIT_CODES)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -66,6 +67,15 @@ struct ServeArgs {
     until_stdin_closes: bool,
 }
 
+/// Exit code of a run that was carried out and failed its check; clap exits with 2.
+const CHECK_FAILED: u8 = 3;
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  success
+  1  failure
+  2  wrong usage
+  3  load and demo: an objective was missed, or answers were wrong or missing; replay: an answer differs";
+
 /// Written by `.ci/third_party`.
 const THIRD_PARTY: &str = include_str!("../THIRD-PARTY.txt");
 
@@ -94,9 +104,15 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("palpate: {error}");
-            ExitCode::FAILURE
+            if is_failed_check(&*error) { CHECK_FAILED.into() } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// Returns true if the run was carried out, and its measurements or answers are not the expected ones.
+fn is_failed_check(error: &(dyn Error + 'static)) -> bool {
+    let is_load = error.downcast_ref().is_some_and(LoadError::is_failed_check);
+    is_load || matches!(error.downcast_ref(), Some(ReplayFailed::Differs))
 }
 
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
@@ -162,5 +178,18 @@ mod tests {
     #[test]
     fn arguments_are_consistent() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn a_failed_check_is_told_from_a_failure() {
+        let objective = LoadError::Objective { asked: "max=1ms".to_owned() };
+        let checks: [Box<dyn Error>; 2] = [objective.into(), ReplayFailed::Differs.into()];
+        assert!(checks.iter().all(|error| is_failed_check(&**error)));
+        let failures: [Box<dyn Error>; 3] = [
+            LoadError::Interrupted.into(),
+            ReplayFailed::NoTick { sequence: 7 }.into(),
+            std::io::Error::other("a disk").into(),
+        ];
+        assert!(!failures.iter().any(|error| is_failed_check(&**error)));
     }
 }

@@ -95,7 +95,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "SHARE", requires = "servo_hz", value_parser = lost)]
     loss: Option<f64>,
     /// Objective of the run, as `p99=1ms,missed=0.1%`: p50, p90, p99, p99.9, p99.99 and max in us, ms or s, missed in
-    /// %, miss-run in ticks. The exit code reports a missed objective.
+    /// %, miss-run in ticks. If it is missed, the exit code is 3.
     #[arg(long, value_name = "BOUNDS")]
     pub(in crate::load) slo: Option<Objective>,
     /// Also measure an echo of equal message sizes with equal clients, and print the ratio.
