@@ -124,7 +124,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Config(args) => {
             let config = args.load()?;
             service::check_files(&config)?;
-            Ok(print(&config.to_toml())?)
+            Ok(print(&(config.changes() + &config.to_toml()))?)
         }
         Command::Demo(args) => Ok(load::demo(&args)?),
         Command::Load(args) => Ok(load::load(&args)?),
