@@ -44,7 +44,7 @@ enum Command {
     Inspect(InspectArgs),
     /// Report this machine's fitness for a 1 kHz loop.
     Doctor(DoctorArgs),
-    /// Look at the scenes that a server has kept, and carry them elsewhere.
+    /// List the scenes of a running server; look at the scenes that a server has kept, and carry them elsewhere.
     Scenes(ScenesArgs),
     /// Compute how many machines a number of scenes needs, and simulate failures and upgrades on them.
     Plan(Box<PlanArgs>),
