@@ -16,7 +16,7 @@ use crate::{
         Basis, LoadOptions, LoadedMesh, MeshData, MeshError, MeshReport, Orientation, SignRule,
         TriangleMesh,
         mesh::{holes::filling_all_m, load::load},
-        short_number::ShortNumber,
+        short_number::{ShortNumber, grouped},
         tolerance::{COORDINATE_MAX_M, ENCLOSES_NOTHING},
     },
     mesh_io::{self, CellCounts, MeshFile, MeshFormat, MeshReadError, UnknownFormat},
@@ -259,9 +259,9 @@ fn table(r: &MeshReport) -> String {
     let point = |p: [f32; 3]| three(p.map(f64::from), ", ");
     let closed = if r.closed { "yes" } else { "no" };
     let rows = [
-        ("vertices", r.vertices.to_string()),
-        ("triangles", r.triangles.to_string()),
-        ("bodies", r.bodies.to_string()),
+        ("vertices", grouped(r.vertices)),
+        ("triangles", grouped(r.triangles)),
+        ("bodies", grouped(r.bodies)),
         ("closed", closed.to_owned()),
         ("size", three(size_m, " x ")),
         ("box from", point(r.box_min_m)),
@@ -269,15 +269,15 @@ fn table(r: &MeshReport) -> String {
         ("mean edge", length(r.mean_edge_m)),
         ("area", format!("{:.3} {unit}2", r.area_m2 * per_m.powi(2))),
         ("volume", format!("{:.3} {unit}3", r.volume_m3 * per_m.powi(3))),
-        ("open edges", r.open_edges.to_string()),
-        ("welded edges", r.welded_edges.to_string()),
-        ("non-manifold edges", r.non_manifold_edges.to_string()),
-        ("inconsistent edges", r.inconsistent_edges.to_string()),
-        ("degenerate triangles", r.degenerate_triangles.to_string()),
-        ("duplicate triangles", r.duplicate_triangles.to_string()),
-        ("unreferenced vertices", r.unreferenced_vertices.to_string()),
-        ("reversed triangles", r.reversed_triangles.to_string()),
-        ("filled holes", r.filled_holes.to_string()),
+        ("open edges", grouped(r.open_edges)),
+        ("welded edges", grouped(r.welded_edges)),
+        ("non-manifold edges", grouped(r.non_manifold_edges)),
+        ("inconsistent edges", grouped(r.inconsistent_edges)),
+        ("degenerate triangles", grouped(r.degenerate_triangles)),
+        ("duplicate triangles", grouped(r.duplicate_triangles)),
+        ("unreferenced vertices", grouped(r.unreferenced_vertices)),
+        ("reversed triangles", grouped(r.reversed_triangles)),
+        ("filled holes", grouped(r.filled_holes)),
     ];
     in_columns(&rows)
 }
@@ -295,7 +295,7 @@ fn cell_table(cells: CellCounts) -> String {
             ("inverted cells", cells.inverted),
             ("faces of over two cells", cells.overfull_faces),
         ])
-        .map(|(name, n)| (name, n.to_string()))
+        .map(|(name, n)| (name, grouped(n)))
         .collect();
     in_columns(&rows)
 }

@@ -1,16 +1,17 @@
 //! The command line.
 
-use std::{error::Error, process::ExitCode, sync::LazyLock, time::Duration};
+use std::{error::Error, fs, path::PathBuf, process::ExitCode, sync::LazyLock, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use palpate::{
     config::{ConfigArgs, LogFormat, LogSettings, SettingArgs},
     doctor::{self, DoctorArgs},
     inspect::{self, InspectArgs},
-    load::{self, DemoArgs, LoadArgs},
+    load::{self, DemoArgs, LoadArgs, LoadError},
     os::{self, stdout::print},
     plan::{self, PlanArgs},
-    replay::{self, ReplayArgs},
+    replay::{self, ReplayArgs, ReplayFailed},
     scene_files::{self, ScenesArgs},
     service,
 };
@@ -23,6 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Haptic collision for virtual surgery: the contacts of instruments with soft tissue, a thousand times a second.
 #[derive(Parser)]
 #[command(version, long_version = VERSION.as_str(), arg_required_else_help = true)]
+#[command(after_help = EXIT_CODES)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -42,7 +44,7 @@ enum Command {
     Inspect(InspectArgs),
     /// Report this machine's fitness for a 1 kHz loop.
     Doctor(DoctorArgs),
-    /// Look at the scenes that a server has kept, and carry them elsewhere.
+    /// List the scenes of a running server; look at the scenes that a server has kept, and carry them elsewhere.
     Scenes(ScenesArgs),
     /// Compute how many machines a number of scenes needs, and simulate failures and upgrades on them.
     Plan(Box<PlanArgs>),
@@ -50,6 +52,10 @@ enum Command {
     Replay(ReplayArgs),
     /// Print the licences of the third-party software that this program contains.
     Licenses,
+    /// Print a script that completes the commands and options of this program in a shell.
+    Completions { shell: Shell },
+    /// Write the man pages of this program and its commands into a folder.
+    Man { folder: PathBuf },
 }
 
 #[derive(Args)]
@@ -60,6 +66,15 @@ struct ServeArgs {
     #[arg(long)]
     until_stdin_closes: bool,
 }
+
+/// Exit code of a run that was carried out and failed its check; clap exits with 2.
+const CHECK_FAILED: u8 = 3;
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  success
+  1  failure
+  2  wrong usage
+  3  load and demo: an objective was missed, or answers were wrong or missing; replay: an answer differs";
 
 /// Written by `.ci/third_party`.
 const THIRD_PARTY: &str = include_str!("../THIRD-PARTY.txt");
@@ -89,9 +104,15 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("palpate: {error}");
-            ExitCode::FAILURE
+            if is_failed_check(&*error) { CHECK_FAILED.into() } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// Returns true if the run was carried out, and its measurements or answers are not the expected ones.
+fn is_failed_check(error: &(dyn Error + 'static)) -> bool {
+    let is_load = error.downcast_ref().is_some_and(LoadError::is_failed_check);
+    is_load || matches!(error.downcast_ref(), Some(ReplayFailed::Differs))
 }
 
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
@@ -103,7 +124,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Config(args) => {
             let config = args.load()?;
             service::check_files(&config)?;
-            Ok(print(&config.to_toml())?)
+            Ok(print(&(config.changes() + &config.to_toml()))?)
         }
         Command::Demo(args) => Ok(load::demo(&args)?),
         Command::Load(args) => Ok(load::load(&args)?),
@@ -113,6 +134,17 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Plan(args) => Ok(print(&plan::run(&args)?)?),
         Command::Replay(args) => Ok(replay::run(&args)?),
         Command::Licenses => Ok(print(THIRD_PARTY)?),
+        Command::Completions { shell } => {
+            // Into memory first: the generator panics if a write fails.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut CommandLine::command(), "palpate", &mut script);
+            Ok(print(&String::from_utf8(script)?)?)
+        }
+        Command::Man { folder } => {
+            let written = fs::create_dir_all(&folder)
+                .and_then(|()| clap_mangen::generate_to(CommandLine::command(), &folder));
+            Ok(written.map_err(|error| format!("cannot write {}: {error}", folder.display()))?)
+        }
     }
 }
 
@@ -137,4 +169,27 @@ fn serve(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
     // An upload's field may take minutes to build; its client is gone.
     runtime.shutdown_timeout(ENDING_MAX);
     Ok(served?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn a_failed_check_is_told_from_a_failure() {
+        let objective = LoadError::Objective { asked: "max=1ms".to_owned() };
+        let checks: [Box<dyn Error>; 2] = [objective.into(), ReplayFailed::Differs.into()];
+        assert!(checks.iter().all(|error| is_failed_check(&**error)));
+        let failures: [Box<dyn Error>; 3] = [
+            LoadError::Interrupted.into(),
+            ReplayFailed::NoTick { sequence: 7 }.into(),
+            std::io::Error::other("a disk").into(),
+        ];
+        assert!(!failures.iter().any(|error| is_failed_check(&**error)));
+    }
 }

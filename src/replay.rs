@@ -129,7 +129,6 @@ pub fn run(args: &ReplayArgs) -> Result<(), ReplayFailed> {
 }
 
 fn speed(text: &str) -> Result<f64, String> {
-    let got: f64 = text.parse().map_err(|e| format!("{e}"))?;
-    let expected = || format!("got {got}, expected {} to {}", SPEEDS.start(), SPEEDS.end());
-    SPEEDS.contains(&got).then_some(got).ok_or_else(expected)
+    let expected = || format!("expected a number from {} to {}", SPEEDS.start(), SPEEDS.end());
+    text.parse().ok().filter(|speed| SPEEDS.contains(speed)).ok_or_else(expected)
 }

@@ -1,8 +1,9 @@
-//! Layer 4: `palpate scenes`. The command reads the scenes of a data folder or of an object store, also while servers
-//! have them; exports a scene to one file and imports it elsewhere; changes scenes that no server has; and lets running
-//! servers hand a scene over.
+//! Layer 4: `palpate scenes`. The command lists the scenes of a running server; reads the scenes of a data folder or of
+//! an object store, also while servers have them; exports a scene to one file and imports it elsewhere; changes scenes
+//! that no server has; and lets running servers hand a scene over.
 
 mod claimed;
+mod served;
 
 use std::{
     fmt::Write,
@@ -15,6 +16,7 @@ use clap::{Args, Subcommand};
 use tokio::runtime;
 
 use claimed::SharedScenes;
+use served::{ServedScene, table};
 
 #[cfg(feature = "objects")]
 use crate::store::place::object_address::ObjectAddress;
@@ -34,11 +36,31 @@ use crate::store::{
     },
 };
 
-/// Work on stored scenes.
+/// The arguments of `palpate scenes`.
 #[derive(Args)]
+#[command(
+    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub struct ScenesArgs {
     #[command(subcommand)]
-    what: ScenesCommand,
+    what: Option<ScenesCommand>,
+    #[command(flatten)]
+    served: ServedArgs,
+}
+
+/// Running server whose scenes are listed.
+#[derive(Args)]
+struct ServedArgs {
+    /// List the scenes of this running server: host:port, https://host:port or unix:/path.
+    #[arg(long, value_name = "ADDR", required = true)]
+    server: Option<String>,
+    /// Print the list as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    credentials: Credentials,
 }
 
 /// Location of the scenes.
@@ -58,7 +80,7 @@ struct StoreArgs {
 
 #[derive(Subcommand)]
 enum ScenesCommand {
-    /// List all scenes with their contents.
+    /// List the scenes of a data folder or an object store with their contents.
     List(StoreArgs),
     /// Read all files of all scenes; fails if any is damaged.
     Verify(StoreArgs),
@@ -168,9 +190,9 @@ pub enum SceneFilesError {
         /// Reason.
         source: io::Error,
     },
-    /// The scene was not handed over.
+    /// A server cannot be reached, or refused.
     #[error(transparent)]
-    Moved(#[from] ClientError),
+    Call(#[from] ClientError),
     /// A key or certificate cannot be used.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
@@ -194,13 +216,15 @@ const LOAD_PAUSE: Duration = Duration::from_millis(100);
 /// # Errors
 /// Returns an error if the command cannot be done, or if it would change the scenes of a folder that a server has open.
 pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
+    use ScenesCommand::{Compact, Export, Import, List, Move, Verify};
     match &args.what {
-        ScenesCommand::List(store) => list(&store.to_read()?),
-        ScenesCommand::Verify(store) => verify(&store.to_read()?),
-        ScenesCommand::Compact(store) => compact(&store.to_compact()?),
-        ScenesCommand::Export { id, file, store } => export(&store.to_read()?, id, file),
-        ScenesCommand::Import { file, id, store } => import(&store.to_add()?, file, id.as_deref()),
-        ScenesCommand::Move(args) => move_scene(args),
+        None => served(&args.served),
+        Some(List(store)) => list(&store.to_read()?),
+        Some(Verify(store)) => verify(&store.to_read()?),
+        Some(Compact(store)) => compact(&store.to_compact()?),
+        Some(Export { id, file, store }) => export(&store.to_read()?, id, file),
+        Some(Import { file, id, store }) => import(&store.to_add()?, file, id.as_deref()),
+        Some(Move(args)) => move_scene(args),
     }
 }
 
@@ -267,10 +291,26 @@ fn ids(store: &SceneStore) -> Result<Vec<String>, SceneFilesError> {
     Ok(there)
 }
 
+fn connected<T>(run: impl Future<Output = Result<T, ClientError>>) -> Result<T, SceneFilesError> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    Ok(runtime.map_err(SceneFilesError::Start)?.block_on(run)?)
+}
+
+fn served(args: &ServedArgs) -> Result<String, SceneFilesError> {
+    let address = args.server.as_deref().unwrap_or_default();
+    let server = args.credentials.shown_to(ServerAddress::new(address))?;
+    let scenes = connected(async { Client::connect(&server).await?.scenes().await })?;
+    let scenes: Vec<_> = scenes.into_iter().map(ServedScene::new).collect();
+    Ok(match &scenes[..] {
+        _ if args.json => serde_json::to_string_pretty(&scenes).expect("numbers and text") + "\n",
+        [] => format!("no scenes at {address}\n"),
+        scenes => table(scenes),
+    })
+}
+
 fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
     let server = args.credentials.shown_to(ServerAddress::new(&args.server))?;
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let moved = runtime.map_err(SceneFilesError::Start)?.block_on(async {
+    let moved = connected(async {
         if args.take_over {
             let mut client = Client::connect(&server.at(&args.to)).await?;
             return client.take_over_scene(&args.id, &args.to).await;
@@ -278,7 +318,7 @@ fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
         let mut client = Client::connect(&server).await?;
         let moved = client.move_scene(&args.id, &args.to).await?;
         load(&mut client, &args.id).await?;
-        Ok::<_, ClientError>(moved)
+        Ok(moved)
     })?;
     Ok(format!("{}: served at {} since epoch {}\n", args.id, moved.address, moved.epoch))
 }

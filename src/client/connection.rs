@@ -21,10 +21,11 @@ use crate::proto::{
     AddToolRequest, AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse,
     DeleteSceneRequest, DetectSelfCollisionsRequest, EditTopologyRequest, EditTopologyResponse,
     ExportTissueRequest, FieldBuild, GetSceneRequest, HoldTissueRequest, HoldTissueResponse,
-    Incision, LinkHeader, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose, Probe,
-    QueryContactsRequest, QueryContactsResponse, QueryDistancesRequest, QueryDistancesResponse,
-    RemoveTissueRequest, RemoveToolRequest, Scene, TissueOptions, TrackRequest, TrackResponse,
-    TrackStart, WatchRequest, WatchResponse, add_tissue_request, add_tool_request, track_request,
+    Incision, LinkHeader, ListScenesRequest, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose,
+    Probe, QueryContactsRequest, QueryContactsResponse, QueryDistancesRequest,
+    QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TissueOptions,
+    TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request,
+    add_tool_request, track_request,
 };
 
 /// A client of a server, and of the servers that it names as owners of scenes, with one connection to each, opened when
@@ -222,6 +223,16 @@ impl Client {
         let answer =
             of_scene!(self, scene_id, "GetScene", at => at.scenes.get_scene(request.clone()));
         Ok(answer?.scene.unwrap_or_default())
+    }
+
+    /// Returns the contents of all scenes of the connected server, ordered by id.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses the call or is gone.
+    pub async fn scenes(&mut self) -> Result<Vec<Scene>, ClientError> {
+        let home = self.routes.home();
+        let answer = home.scenes.clone().list_scenes(ListScenesRequest {}).await;
+        Ok(home.take("ListScenes", answer)?.scenes)
     }
 
     /// Uploads a tissue. The report counts reversed triangles, and warns if the mesh may be in another unit.

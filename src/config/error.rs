@@ -22,13 +22,13 @@ pub enum ConfigError {
         source: toml::de::Error,
     },
     /// A variable or flag matches no key.
-    #[error("{origin}: there is no key {key:?}, expected one of {expected}")]
+    #[error("{origin}: there is no key {key:?}, {expected}")]
     UnknownKey {
         /// Name of the variable or flag.
         origin: String,
         /// Key that it would set.
         key: String,
-        /// Known keys.
+        /// The nearest known key, or all known keys.
         expected: String,
     },
     /// A key has been renamed. The old name is refused rather than followed: a file with both names would have two

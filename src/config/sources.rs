@@ -81,8 +81,8 @@ pub struct ConfigArgs {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// Check a settings file and the environment, and print all settings that a server would use. Secrets are in files
-    /// of their own and are not printed.
+    /// Check a settings file and the environment, and print all settings that a server would use, after those that
+    /// differ from the default. Secrets are in files of their own and are not printed.
     Check {
         /// Settings file [default: none, which prints the defaults].
         #[arg(env = "PALPATE_CONFIG")]
@@ -142,6 +142,23 @@ impl SettingArgs {
 }
 
 impl Config {
+    /// Returns the settings that differ from their defaults, as comments of a file.
+    pub fn changes(&self) -> String {
+        let (own, defaults) = (table(self), table(&Config::default()));
+        let value = |settings: &Table, key: &str| match key.split_once('.') {
+            Some((section, key)) => settings[section][key].to_string(),
+            None => settings[key].to_string(),
+        };
+        let changes = keys().into_iter().filter_map(|key| {
+            let (own, default) = (value(&own, &key), value(&defaults, &key));
+            (own != default).then(|| format!("#   {key} = {own} (default: {default})\n"))
+        });
+        match changes.collect::<String>() {
+            none if none.is_empty() => "# Each setting has its default.\n\n".to_owned(),
+            changes => format!("# Settings that differ from the default:\n{changes}\n"),
+        }
+    }
+
     /// Returns the settings as the text of a file.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("settings are representable")
@@ -174,7 +191,7 @@ impl Config {
         let unknown = || ConfigError::UnknownKey {
             origin: origin.clone(),
             key: key.clone(),
-            expected: keys().join(", "),
+            expected: expected(key, &keys()),
         };
         let wrong = |problem: String| ConfigError::Value {
             origin: origin.clone(),
@@ -228,6 +245,27 @@ fn keys() -> Vec<String> {
     table(&Config::default()).into_iter().flat_map(of).collect()
 }
 
+/// Similarity from which a name counts as a misspelling of another, from 0 to 1.
+const SIMILARITY_MIN: f64 = 0.75;
+
+/// Returns the question if the most similar name was meant, or the list of all names if none is similar. A key may lack
+/// its section.
+fn expected(got: &str, names: &[String]) -> String {
+    let similarity = |name: &String| {
+        let without_section = name.split_once('.').map_or(&name[..], |(_, key)| key);
+        let [whole, part] =
+            [name, without_section].map(|n| strsim::normalized_damerau_levenshtein(got, n));
+        whole.max(part)
+    };
+    let similar = names.iter().map(|name| (similarity(name), name));
+    match similar.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+        Some((similarity, nearest)) if similarity >= SIMILARITY_MIN => {
+            format!("did you mean `{nearest}`?")
+        }
+        _ => format!("expected one of {}", names.join(", ")),
+    }
+}
+
 /// Loads all settings, including the environment of this process. Prints a warning for variables that are no setting:
 /// with a typo the default would stay in force, silently. Such variables are not refused, because Kubernetes may set
 /// `PALPATE_PORT` and the like for a service of that name.
@@ -276,9 +314,9 @@ fn from_environment(
                     key.split_once('.').is_some_and(|(s, _)| rest.starts_with(&format!("{s}_")))
                 };
                 if keys.iter().any(of_section) {
-                    let expected = keys.iter().filter(|k| of_section(k));
-                    let expected = expected.map(|key| variable(key)).collect::<Vec<_>>();
-                    let expected = expected.join(", ");
+                    let of_section = keys.iter().filter(|k| of_section(k));
+                    let variables: Vec<_> = of_section.map(|key| variable(key)).collect();
+                    let expected = expected(&name, &variables);
                     return Err(ConfigError::UnknownKey { origin: name, key: rest, expected });
                 }
             }
@@ -312,6 +350,17 @@ mod tests {
         for two in lines.windows(2).filter(|two| two[1].contains(" = ")) {
             assert!(two[0].starts_with("# "), "{:?} has no comment above it", two[1]);
         }
+    }
+
+    #[test]
+    fn settings_that_differ_from_the_default_are_listed() {
+        let none = Config::default().changes();
+        assert_eq!(none, "# Each setting has its default.\n\n");
+        let settings = [setting("sessions.grace", "3s"), setting("insecure", "true")];
+        let changes = Config::load(None, variables(&[]), &settings).expect("good").changes();
+        let expected = "# Settings that differ from the default:\n#   insecure = true (default: false)\n\
+                        #   sessions.grace = \"3s\" (default: \"10s\")\n\n";
+        assert_eq!(changes, expected);
     }
 
     #[test]
@@ -368,7 +417,9 @@ mod tests {
             ("listen", "localhost:7447", &["\"localhost:7447\"", "port, as 127.0.0.1:7447"]),
             ("sessions.grace", "48h", &["sessions.grace", "172800s", "86400s"]),
             ("sessions", "3", &["no key \"sessions\"", "sessions.grace"]),
-            ("transport.none", "3", &["no key \"transport.none\""]),
+            ("transport.none", "3", &["no key \"transport.none\", expected one of access."]),
+            ("tick.time_max", "2ms", &["tick.time_max\", did you mean `ticks.time_max`?"]),
+            ("time_maks", "2ms", &["did you mean `ticks.time_max`?"]),
             ("ticks.key_share", "half", &["ticks.key_share", "\"half\"", "a number"]),
             ("ticks.key_share", "1.5", &["ticks.key_share is 1.5", "from 0.05 to 1"]),
             ("transport.connections_max", "0", &["transport.connections_max is 0", "from 1"]),

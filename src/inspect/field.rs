@@ -15,7 +15,7 @@ use super::{
     unit::{bytes, length},
 };
 use crate::{
-    geometry::TriangleMesh,
+    geometry::{TriangleMesh, short_number::grouped},
     index::LatLonOptions,
     scene::tool::field::build_field,
     sdf::{BuildProgress, BuildStage, FieldOptions, FieldReport},
@@ -96,12 +96,12 @@ pub fn table(e: &FieldExamination) -> String {
     let percent = |n: usize| {
         // A field without cells has shares of 0 and not NaN.
         let all = (r.interpolated_cells + r.exact_cells + r.wide_cells).max(1);
-        format!("{n} ({:.1} %)", 100.0 * n as f64 / all as f64)
+        format!("{} ({:.1} %)", grouped(n as u64), 100.0 * n as f64 / all as f64)
     };
     let rows = [
-        ("subspaces", r.subspaces.to_string()),
-        ("deleted leaves", r.deleted_leaves.to_string()),
-        ("samples", r.samples.to_string()),
+        ("subspaces", grouped(r.subspaces as u64)),
+        ("deleted leaves", grouped(r.deleted_leaves as u64)),
+        ("samples", grouped(r.samples as u64)),
         ("memory", bytes(r.bytes as f64)),
         ("cells, interpolated", percent(r.interpolated_cells)),
         ("cells, exact", percent(r.exact_cells)),

@@ -73,3 +73,11 @@ pub enum LoadError {
         refusal: Option<String>,
     },
 }
+
+impl LoadError {
+    /// Returns true if the run was carried out, and its measurements or answers are not the expected ones.
+    pub fn is_failed_check(&self) -> bool {
+        use LoadError::{Objective, Unanswered, Wrong};
+        matches!(self, Objective { .. } | Unanswered { .. } | Wrong { .. })
+    }
+}

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{report::PlanReport, simulation::outcome::Outcome, sizing::Sizing};
+use crate::geometry::short_number::grouped;
 
 /// Formats the whole report.
 pub fn of(report: &PlanReport) -> String {
@@ -55,20 +56,21 @@ fn write_outcome(text: &mut String, o: &Outcome) -> std::fmt::Result {
         "\nSimulated: {} machines with {} scenes each, {:.0} hours",
         o.machines, o.scenes_per_machine, o.hours
     )?;
-    writeln!(text, "{:<44}{:>12}", "scenes asked for", o.asked_for)?;
-    writeln!(text, "{:<44}{:>12}", "  turned away: no room", o.unplaced)?;
-    writeln!(text, "{:<44}{:>12}", "machines that failed", o.failures)?;
-    writeln!(text, "{:<44}{:>12}", "  scenes taken over", o.taken_over)?;
-    writeln!(text, "{:<44}{:>12}", "  scenes closed before they had a server", o.closed_in_a_gap)?;
-    writeln!(text, "{:<44}{:>12}", "rolling upgrades", o.upgrades)?;
-    writeln!(text, "{:<44}{:>12}", "  scenes moved", o.moved)?;
-    writeln!(text, "{:<44}{:>12}", "  moves put off: no room", o.moves_put_off)?;
-    writeln!(text, "{:<44}{:>12}", "acknowledged edits lost", o.edits_lost)?;
-    writeln!(
-        text,
-        "{:<44}{:>12}",
-        "deformations since the last second, lost", o.deformations_since_the_last_second
-    )?;
+    let counts = [
+        ("scenes asked for", o.asked_for),
+        ("  turned away: no room", o.unplaced),
+        ("machines that failed", o.failures),
+        ("  scenes taken over", o.taken_over),
+        ("  scenes closed before they had a server", o.closed_in_a_gap),
+        ("rolling upgrades", o.upgrades),
+        ("  scenes moved", o.moved),
+        ("  moves put off: no room", o.moves_put_off),
+        ("acknowledged edits lost", o.edits_lost),
+        ("deformations since the last second, lost", o.deformations_since_the_last_second),
+    ];
+    for (name, n) in counts {
+        writeln!(text, "{name:<44}{:>12}", grouped(n))?;
+    }
     let gaps = [("gap after a failure", o.after_failures), ("gap of a move", o.after_moves)];
     for (name, gap) in gaps {
         let all = format!("{:.2} / {:.2} / {:.2} s", gap.p50_s, gap.p99_s, gap.max_s);

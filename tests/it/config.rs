@@ -43,6 +43,9 @@ fn check_prints_what_a_server_would_run_with() {
     let done = palpate(&["config", "check"], &file, Some(("PALPATE_LISTEN", "127.0.0.1:9")));
     let printed = String::from_utf8(done.stdout).expect("text");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let changes = "# Settings that differ from the default:\n#   listen = \"127.0.0.1:9\" (default: \
+                   \"127.0.0.1:7447\")\n#   sessions.grace = \"3s\" (default: \"10s\")\n\n";
+    assert!(printed.starts_with(changes), "{printed}");
     let printed: toml::Table = printed.parse().expect("TOML");
     assert_eq!(printed["sessions"]["grace"].as_str(), Some("3s"));
     assert_eq!(printed["listen"].as_str(), Some("127.0.0.1:9"));
@@ -65,6 +68,17 @@ fn check_refuses_what_serve_refuses() {
             assert!(error.contains(said), "{command:?}: {error} lacks {said}");
         }
     }
+}
+
+#[test]
+fn a_misspelt_setting_is_refused_with_the_nearest_name() {
+    let done = told_by(&["serve", "--set", "tick.time_max=2ms"], None);
+    let said = String::from_utf8(done.stderr).expect("text");
+    assert_eq!(
+        said,
+        "palpate: --set: there is no key \"tick.time_max\", did you mean `ticks.time_max`?\n"
+    );
+    assert_eq!(done.status.code(), Some(1));
 }
 
 #[test]

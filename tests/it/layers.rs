@@ -46,6 +46,7 @@ const THREADS: (&[&str], &[&str]) =
 const NAME_THE_CONTRACT: &[&str] = &[
     "client",
     "load",
+    "scene_files::served",
     "service::convert",
     "service::loops",
     "service::pose_message",

@@ -15,6 +15,7 @@ mod buckets;
 mod cells;
 mod client;
 mod cluster;
+mod commands;
 mod config;
 mod continuous;
 #[cfg(unix)]

@@ -22,9 +22,23 @@ impl fmt::Display for ShortNumber {
     }
 }
 
+/// Groups digits: 12345 as 12,345.
+pub fn grouped(n: impl Into<u64>) -> String {
+    let digits = n.into().to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(|g| std::str::from_utf8(g).expect("digits")).collect();
+    groups.join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        let expected = ["0", "999", "1,000", "1,234,567"].map(str::to_owned);
+        assert_eq!([0_u64, 999, 1000, 1_234_567].map(grouped), expected);
+    }
 
     #[test]
     fn six_digits_are_enough() {

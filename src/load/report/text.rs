@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::geometry::short_number::grouped;
+
 /// Width of a line; a longer word has a line of its own.
 const WIDTH: usize = 100;
 /// Width of the names at the left of a table.
@@ -52,18 +54,6 @@ pub fn columns(text: &mut String, rows: &[(&str, Vec<String>)]) {
 
 /// Least width of a column.
 const MIN_COLUMN: usize = 8;
-
-/// Groups digits: 12345 as 12,345.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| std::str::from_utf8(group).expect("digits"))
-        .collect();
-    groups.join(",")
-}
 
 /// Returns microseconds: tenths below 100, whole ones above.
 pub fn microseconds(us: f64) -> String {

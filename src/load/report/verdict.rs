@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{lateness::Lateness, measured::Measured, text::grouped};
+use super::{lateness::Lateness, measured::Measured};
+use crate::geometry::short_number::grouped;
 
 /// Verdict of a run. A run passes when no answer was wrong or missing. Lateness alone is no failure: on a machine with
 /// a noisy neighbour it says nothing about the server.

@@ -10,11 +10,12 @@ use crate::client::{
     local_model::on_the_wire,
     mesh_source::{MeshFileError, MeshSource},
 };
-use crate::load::report::text::grouped;
 use crate::{
     geometry::{
-        Aabb, MeshData, Pose, mesh::holes::filling_all_m, principal_axes::principal_axes,
-        short_number::ShortNumber,
+        Aabb, MeshData, Pose,
+        mesh::holes::filling_all_m,
+        principal_axes::principal_axes,
+        short_number::{ShortNumber, grouped},
     },
     oracle::shapes,
     proto,

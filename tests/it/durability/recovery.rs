@@ -127,6 +127,7 @@ async fn whoever_comes_while_scenes_are_read_is_told_so_and_served_after_that() 
     let at = |words: &str| log.find(words).unwrap_or_else(|| panic!("no {words:?} in {log}"));
     assert!(at("reading a scene") < at("a field, kept or to be built"), "{log}");
     assert!(at("a field, kept or to be built") < at("scene recovered"), "{log}");
+    at(&format!("scenes kept from before: 1 ({SCENE})"));
     let line = log[at("reading a scene")..].lines().next().unwrap_or_default();
     assert!(line.contains("number=1") && line.contains("bytes="), "{line}");
 }

@@ -64,6 +64,7 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
     let started_ns = now_ns();
     let metrics = &registry.metrics().store;
     let ids = store.ids()?;
+    let mut recovered = Vec::new();
     for (at, id) in ids.iter().enumerate() {
         if registry.life().check_ending().is_err() {
             return Ok(());
@@ -90,6 +91,7 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
             Ok(_) => {
                 let ms = (now_ns() - began_ns) / 1_000_000;
                 info!(scene = id, ms, number, of, "scene recovered");
+                recovered.push(id.as_str());
             }
             // All remaining scenes would fail for the same reason.
             Err(_) if registry.life().check_ending().is_err() => return Ok(()),
@@ -97,7 +99,21 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
         }
     }
     metrics.recovery_ns.store(now_ns() - started_ns, Relaxed);
+    info!("scenes kept from before: {}", number_and_names(&recovered));
     Ok(())
+}
+
+/// Maximum names in the log line about all scenes.
+const NAMED_MAX: usize = 10;
+
+/// Returns the number of scenes and the names of the first of them.
+fn number_and_names(ids: &[&str]) -> String {
+    let (n, names) = (ids.len(), ids[..ids.len().min(NAMED_MAX)].join(", "));
+    match n {
+        0 => "none".to_owned(),
+        1..=NAMED_MAX => format!("{n} ({names})"),
+        _ => format!("{n} ({names} and {} more)", n - NAMED_MAX),
+    }
 }
 
 /// Tries again to take in a scene that there was no room or no time for, if that is due at `asked_ns`. The later

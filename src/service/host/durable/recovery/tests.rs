@@ -43,6 +43,17 @@ fn refused(registry: &SceneRegistry) -> Status {
 }
 
 #[test]
+fn at_most_ten_scenes_are_named() {
+    let ids: Vec<_> = (1..=12).map(|n| format!("s{n}")).collect();
+    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+    assert_eq!(number_and_names(&[]), "none");
+    assert_eq!(number_and_names(&ids[..2]), "2 (s1, s2)");
+    let ten = "s1, s2, s3, s4, s5, s6, s7, s8, s9, s10";
+    assert_eq!(number_and_names(&ids[..10]), format!("10 ({ten})"));
+    assert_eq!(number_and_names(&ids), format!("12 ({ten} and 2 more)"));
+}
+
+#[test]
 fn a_scene_without_room_is_not_unreadable_and_is_there_for_who_has_room() {
     let folder = kept("no-room");
     let small = server(&folder, 1);
