@@ -64,7 +64,7 @@ pub struct RunReport {
     pub convert_us: Option<Percentiles>,
     /// Round trip less the time in the engine, of ticks with an answer of their own.
     pub outside_us: Option<Percentiles>,
-    /// Age of the oldest tissue revision that an answer was computed from.
+    /// Age of the oldest deformed tissue that an answer was computed from.
     pub stale_age_us: Option<Percentiles>,
     /// Mean encoded size of an answer.
     pub answer_bytes: u64,

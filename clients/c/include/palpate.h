@@ -1048,11 +1048,11 @@ enum palpate_code palpate_copy_scene(struct palpate_scene *scene,
                                      const char *name,
                                      struct palpate_scene **copy);
 
-// Steps sessions in lock-step, each as `palpate_step` does, on all cores (the variable RAYON_NUM_THREADS sets another
-// number of threads). Equal calls give equal results, on any number of threads. `poses` and `wrenches` have an entry
-// for each session; `links` has `n_links` for each, or is NULL: all at rest. `renderings`, one for each session, and
-// `distances`, `n_links_each` for each, may be NULL; every tool has `n_links_each` links. If a step fails, the other
-// steps are done, and the message names the session.
+// Steps different sessions in lock-step, each as `palpate_step` does, on all cores (the variable RAYON_NUM_THREADS
+// sets another number of threads). Equal calls give equal results, on any number of threads. `poses` and `wrenches`
+// have an entry for each session; `links` has `n_links` for each, or is NULL: all at rest. `renderings`, one for each
+// session, and `distances`, `n_links_each` for each, may be NULL; every tool has `n_links_each` links. If a step
+// fails, the other steps are done, and the message names the session.
 enum palpate_code palpate_step_many(struct palpate_session *const *sessions,
                                     size_t n,
                                     const struct palpate_pose *poses,

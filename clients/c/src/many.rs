@@ -32,11 +32,11 @@ pub unsafe extern "C" fn palpate_copy_scene(
     })
 }
 
-/// Steps sessions in lock-step, each as `palpate_step` does, on all cores (the variable RAYON_NUM_THREADS sets another
-/// number of threads). Equal calls give equal results, on any number of threads. `poses` and `wrenches` have an entry
-/// for each session; `links` has `n_links` for each, or is NULL: all at rest. `renderings`, one for each session, and
-/// `distances`, `n_links_each` for each, may be NULL; every tool has `n_links_each` links. If a step fails, the other
-/// steps are done, and the message names the session.
+/// Steps different sessions in lock-step, each as `palpate_step` does, on all cores (the variable RAYON_NUM_THREADS
+/// sets another number of threads). Equal calls give equal results, on any number of threads. `poses` and `wrenches`
+/// have an entry for each session; `links` has `n_links` for each, or is NULL: all at rest. `renderings`, one for each
+/// session, and `distances`, `n_links_each` for each, may be NULL; every tool has `n_links_each` links. If a step
+/// fails, the other steps are done, and the message names the session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn palpate_step_many(
     sessions: *const *mut palpate_session,

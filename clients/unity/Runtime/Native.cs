@@ -476,11 +476,11 @@ namespace Palpate
         internal static extern palpate_code palpate_copy_scene(palpate_scene* scene, byte* name, palpate_scene** copy);
 
         /// <summary>
-        ///  Steps sessions in lock-step, each as `palpate_step` does, on all cores (the variable RAYON_NUM_THREADS sets another
-        ///  number of threads). Equal calls give equal results, on any number of threads. `poses` and `wrenches` have an entry
-        ///  for each session; `links` has `n_links` for each, or is NULL: all at rest. `renderings`, one for each session, and
-        ///  `distances`, `n_links_each` for each, may be NULL; every tool has `n_links_each` links. If a step fails, the other
-        ///  steps are done, and the message names the session.
+        ///  Steps different sessions in lock-step, each as `palpate_step` does, on all cores (the variable RAYON_NUM_THREADS
+        ///  sets another number of threads). Equal calls give equal results, on any number of threads. `poses` and `wrenches`
+        ///  have an entry for each session; `links` has `n_links` for each, or is NULL: all at rest. `renderings`, one for each
+        ///  session, and `distances`, `n_links_each` for each, may be NULL; every tool has `n_links_each` links. If a step
+        ///  fails, the other steps are done, and the message names the session.
         /// </summary>
         [DllImport(__DllName, EntryPoint = "palpate_step_many", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         internal static extern palpate_code palpate_step_many(palpate_session** sessions, System.UIntPtr n, palpate_pose* poses, palpate_pose* links, System.UIntPtr n_links, double dt_s, palpate_wrench* wrenches, palpate_rendering* renderings, palpate_link_distance* distances, System.UIntPtr n_links_each);

@@ -48,7 +48,7 @@ pub struct Tally {
     pub convert: Latencies,
     /// Time from the intended instant to the answer, less the time in the engine.
     pub outside: Latencies,
-    /// Age of the oldest tissue revision that an answer was computed from.
+    /// Age of the oldest deformed tissue that an answer was computed from.
     pub stale_age: Latencies,
     /// Encoded size of all answers.
     pub answer_bytes: u64,
@@ -274,7 +274,8 @@ impl Tally {
         self.answers += 1;
         // The size is measured by encoding: the transport returns a message without its size.
         self.answer_bytes += answer.encoded_len() as u64;
-        if let Some(age_us) = answer.tissues.iter().map(|t| t.age_us).max() {
+        let deformed = answer.tissues.iter().filter(|tissue| tissue.geometry_revision > 0);
+        if let Some(age_us) = deformed.map(|tissue| tissue.age_us).max() {
             self.stale_age.record(Duration::from_micros(age_us));
         }
         let contacts = n_contacts(answer);
