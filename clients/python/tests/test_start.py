@@ -135,7 +135,7 @@ def test_errors_are_those_of_the_server(tmp_path: Path) -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(palpate.NotStarted, match=f"{address}.*in use"):
             palpate.start(address)
-    with pytest.raises(palpate.NotStarted, match="ticks.time_maks.*expected.*ticks.time_max"):
+    with pytest.raises(palpate.NotStarted, match="ticks.time_maks.*did you mean .ticks.time_max"):
         palpate.start(settings={"ticks.time_maks": "2ms"})
     with pytest.raises(palpate.NotStarted, match="sessions.grace.*a unit"):
         palpate.start(settings={"sessions.grace": 3})
