@@ -148,6 +148,15 @@ async fn an_answer_that_is_another_is_found_where_it_is() {
     );
 }
 
+/// Checks that a replay gives `n` ticks again, of which the clock cut more than `cut_min` short.
+fn assert_cut_as_then(folder: &Path, n: u64, cut_min: u64) {
+    let report = replayed(ended(&file_of(folder)));
+    let [session] = &report.sessions[..] else { panic!("{report:?}") };
+    assert_eq!((session.equal, session.not_comparable), (n, 0), "{report:?}");
+    assert!(session.cut_short > cut_min, "{report:?}");
+    println!("{} of {n} were cut short", session.cut_short);
+}
+
 /// The clock may stop a search anywhere, also in the middle of a proxy's motion.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_the_clock_cut_short_is_cut_at_the_same_place() {
@@ -163,11 +172,7 @@ async fn an_answer_that_the_clock_cut_short_is_cut_at_the_same_place() {
     }
     drop(track);
     end(&mut server).await;
-    let report = replayed(ended(&file_of(&folder.0)));
-    let [session] = &report.sessions[..] else { panic!("{report:?}") };
-    assert_eq!((session.equal, session.not_comparable), (300, 0), "{report:?}");
-    assert!(session.cut_short > 20, "{report:?}");
-    println!("{} of 300 were cut short", session.cut_short);
+    assert_cut_as_then(&folder.0, 300, 20);
 }
 
 /// The idle time of a tissue's writer, which depends on the machine, changes no search of a recorded tick.
@@ -194,11 +199,7 @@ async fn a_tick_that_the_clock_cut_short_while_tissue_deforms_is_cut_at_the_same
     }
     drop(track);
     end(&mut server).await;
-    let report = replayed(ended(&file_of(&folder.0)));
-    let [session] = &report.sessions[..] else { panic!("{report:?}") };
-    assert_eq!((session.equal, session.not_comparable), (600, 0), "{report:?}");
-    assert!(session.cut_short > 40, "{report:?}");
-    println!("{} of 600 were cut short", session.cut_short);
+    assert_cut_as_then(&folder.0, 600, 40);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
