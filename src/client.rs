@@ -11,6 +11,7 @@ mod deform_stream;
 mod device;
 mod duplex;
 mod error;
+mod feel;
 pub mod local_model;
 pub mod mesh_source;
 mod proxied_host;

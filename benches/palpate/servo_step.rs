@@ -111,6 +111,7 @@ fn model(random: &mut Random, n_rows: usize, friction: f64) -> LocalModel {
             gap_m: random.range(0.0, 3e-4),
             normal_velocity_m_s: 0.0,
             gap_error_m: 1e-6,
+            law: None,
         };
         model.push(row).expect("room");
     }

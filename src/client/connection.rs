@@ -11,6 +11,7 @@ use super::{
     address::ServerAddress,
     duplex::Duplex,
     error::ClientError,
+    feel,
     mesh_source::MeshSource,
     routes::Routes,
     server_connection::ServerConnection,
@@ -23,10 +24,11 @@ use crate::proto::{
     ExportTissueRequest, FieldBuild, GetSceneRequest, HoldTissueRequest, HoldTissueResponse,
     Incision, LinkHeader, ListScenesRequest, MeshHeader, MoveSceneRequest, MoveSceneResponse, Pose,
     Probe, QueryContactsRequest, QueryContactsResponse, QueryDistancesRequest,
-    QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TissueOptions,
-    TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request,
-    add_tool_request, track_request,
+    QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, SetFeelRequest,
+    SetFeelResponse, TissueOptions, TrackRequest, TrackResponse, TrackStart, WatchRequest,
+    WatchResponse, add_tissue_request, add_tool_request, track_request,
 };
+use crate::scene::tissue::feel::Feel;
 
 /// A client of a server, and of the servers that it names as owners of scenes, with one connection to each, opened when
 /// needed. Clones share the connections. If a server is gone, the next call goes to another of the given addresses. The
@@ -483,6 +485,21 @@ impl Client {
     ) -> Result<HoldTissueResponse, ClientError> {
         let request = HoldTissueRequest { scene_id: scene_id.to_owned(), tissue_id };
         of_scene!(self, scene_id, "HoldTissue", at => at.scenes.hold_tissue(request.clone()))
+    }
+
+    /// Gives a tissue the materials that an instrument feels; `None`: it is rigid again.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses the call or is gone.
+    pub async fn set_feel(
+        &mut self,
+        scene_id: &str,
+        tissue_id: u32,
+        feel: Option<&Feel>,
+    ) -> Result<SetFeelResponse, ClientError> {
+        let feel = Some(feel::on_the_wire(feel));
+        let request = SetFeelRequest { scene_id: scene_id.to_owned(), tissue_id, feel };
+        of_scene!(self, scene_id, "SetFeel", at => at.scenes.set_feel(request.clone()))
     }
 
     /// Returns the surface of a tissue. Barycentric weights of answers belong to its triangles.

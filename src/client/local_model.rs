@@ -4,6 +4,7 @@ use glam::{DQuat, DVec3};
 
 use crate::{
     coupling::{
+        contact_law::{ContactLaw, Friction},
         local_model::{LocalModel, LocalRow, ModelError},
         posture::{Posture, RENDERED_LINKS_MAX},
         screw::Screw,
@@ -42,6 +43,8 @@ pub fn fill(model: &mut LocalModel, sent: &proto::LocalModel) -> Result<(), Mode
     if links > RENDERED_LINKS_MAX {
         return Err(ModelError::Link { got: links, limit: RENDERED_LINKS_MAX }.into());
     }
+    let has_laws = !sent.compliance_m_per_n.is_empty();
+    let laws = if has_laws { rows } else { 0 };
     for (field, got, expected) in [
         ("link_screws", sent.link_screws.len(), 6 * links),
         ("contact_tissue_ids", sent.contact_tissue_ids.len(), rows),
@@ -51,6 +54,11 @@ pub fn fill(model: &mut LocalModel, sent: &proto::LocalModel) -> Result<(), Mode
         ("gap_m", sent.gap_m.len(), rows),
         ("normal_velocity_m_s", sent.normal_velocity_m_s.len(), rows),
         ("gap_error_m", sent.gap_error_m.len(), rows),
+        ("compliance_m_per_n", sent.compliance_m_per_n.len(), laws),
+        ("damping_n_s_per_m", sent.damping_n_s_per_m.len(), laws),
+        ("static_friction", sent.static_friction.len(), laws),
+        ("dynamic_friction", sent.dynamic_friction.len(), laws),
+        ("stribeck_velocity_m_s", sent.stribeck_velocity_m_s.len(), laws),
     ] {
         if got != expected {
             return Err(ModelMessageError::Length { field, got, expected });
@@ -89,6 +97,7 @@ pub fn fill(model: &mut LocalModel, sent: &proto::LocalModel) -> Result<(), Mode
             gap_m: sent.gap_m[i],
             normal_velocity_m_s: sent.normal_velocity_m_s[i],
             gap_error_m: sent.gap_error_m[i],
+            law: has_laws.then(|| law(sent, i)),
         })?;
     }
     read.check()?;
@@ -135,6 +144,18 @@ pub fn of_the_wire(sent: &proto::Pose) -> Option<Pose> {
 
 fn pose(sent: Option<&proto::Pose>, what: &'static str) -> Result<Pose, ModelError> {
     sent.and_then(of_the_wire).ok_or(ModelError::Pose { what })
+}
+
+fn law(sent: &proto::LocalModel, row: usize) -> ContactLaw {
+    ContactLaw {
+        compliance_m_per_n: sent.compliance_m_per_n[row],
+        damping_n_s_per_m: sent.damping_n_s_per_m[row],
+        friction: Friction {
+            sticking: sent.static_friction[row],
+            slipping: sent.dynamic_friction[row],
+            stribeck_m_s: sent.stribeck_velocity_m_s[row],
+        },
+    }
 }
 
 fn triple(numbers: &[f64], place: usize) -> DVec3 {

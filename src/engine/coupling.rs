@@ -3,6 +3,7 @@
 //!
 //! This module knows no mesh, tissue or tool: a contact is a row of numbers here, whoever found it.
 
+pub mod contact_law;
 pub mod extent;
 pub mod force_ramp;
 pub mod friction;

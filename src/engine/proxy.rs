@@ -28,6 +28,7 @@ mod contact_list;
 mod contact_memory;
 mod contact_plane;
 mod feasibility;
+mod felt_forces;
 mod giving_place;
 mod giving_way;
 mod god_object;

@@ -17,6 +17,7 @@
 
 pub mod device_servo;
 mod fade;
+mod held_model;
 pub mod newest;
 pub mod options;
 pub mod passivity;

@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod deform;
 pub mod export;
+pub mod feel;
 pub mod pairs;
 pub mod query;
 pub mod refusal;

@@ -6,6 +6,7 @@ pub(super) mod binding_upload;
 mod cut;
 pub(super) mod deform;
 pub(super) mod fair_jobs;
+mod feel;
 pub(super) mod haptic_service;
 pub(super) mod mesh_upload;
 pub(super) mod queries;

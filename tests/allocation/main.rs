@@ -295,6 +295,7 @@ fn a_servo_never_allocates() {
             gap_m: 2e-5,
             normal_velocity_m_s: 0.0,
             gap_error_m: 1e-5,
+            law: None,
         };
         model.push(row).expect("room");
     }

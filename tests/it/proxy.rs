@@ -5,6 +5,7 @@ mod closed_forms;
 mod device_distances;
 mod energy;
 mod equilibrium;
+pub mod feel;
 mod flat;
 mod grasp;
 mod local_model;

@@ -9,6 +9,7 @@ mod contract;
 mod deforms;
 mod edits;
 mod fair_shares;
+mod feel;
 mod hard_input;
 mod http_port;
 mod incisions;

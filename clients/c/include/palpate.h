@@ -556,6 +556,22 @@ typedef struct palpate_self_contact {
   struct palpate_vec3 normal;
 } palpate_self_contact;
 
+// A law of contacts, which changes their force and no geometry. All 0: rigid, with the tool's friction.
+typedef struct palpate_material {
+  // Stiffness in series with the tool's coupling at the contact, N/m, 1 to 100,000. 0: rigid.
+  double stiffness_n_per_m;
+  // Damping against the approach of the device, N s/m, 0 to 4.
+  double damping_n_s_per_m;
+  // 0: the tool's friction counts, and the following numbers do not.
+  uint32_t has_friction;
+  // Coefficient of a contact that sticks, 0 to 2.
+  double static_friction;
+  // Coefficient of a contact that slips fast, 0 to `static_friction`.
+  double dynamic_friction;
+  // Speed at which the coefficient falls from the one to the other, m/s, 0.0001 to 10. 0: 0.01.
+  double stribeck_velocity_m_s;
+} palpate_material;
+
 // Rows of numbers, as a solver has them.
 typedef struct palpate_rows {
   // `sizeof` of this struct.
@@ -874,6 +890,17 @@ enum palpate_code palpate_self_collisions(struct palpate_scene *scene,
                                           struct palpate_self_contact *contacts,
                                           size_t capacity,
                                           size_t *n);
+
+// Gives a tissue materials, in place of those before; with `n_materials` 0 it is rigid again. `triangle_materials` has
+// an index into `materials` for each triangle id, removed ones included; with `n_triangles` 0 each triangle has the
+// first. Makes a geometry revision that moves nothing, to which `geometry_revision` is set.
+enum palpate_code palpate_set_feel(struct palpate_scene *scene,
+                                   uint32_t tissue_id,
+                                   const struct palpate_material *materials,
+                                   size_t n_materials,
+                                   const uint8_t *triangle_materials,
+                                   size_t n_triangles,
+                                   uint64_t *geometry_revision);
 
 // Moves controls of a tissue that was added with a binding, and the vertices that they carry. `kind`: that of the
 // binding. `controls`: the ids of those that move, each once, or NULL for all. `state`: three numbers for each point,

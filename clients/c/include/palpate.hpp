@@ -498,6 +498,16 @@ public:
             return palpate_self_collisions(get(), tissues.data(), tissues.size(), thickness_m, 0, to, room, n);
         });
     }
+    // Gives a tissue materials, and each triangle id an index into them; empty: each triangle has the first. Without
+    // materials the tissue is rigid again. Returns the geometry revision.
+    Result<std::uint64_t> set_feel(std::uint32_t tissue_id, Span<const palpate_material> materials,
+                                   Span<const std::uint8_t> triangle_materials = {}) {
+        std::uint64_t revision = 0;
+        const palpate_code code =
+            palpate_set_feel(get(), tissue_id, materials.data(), materials.size(), triangle_materials.data(),
+                             triangle_materials.size(), &revision);
+        return with(code, revision);
+    }
     // Holds the newest revision of a tissue for `self_collisions`, and returns it.
     Result<std::uint64_t> hold(std::uint32_t tissue_id) {
         std::uint64_t revision = 0;

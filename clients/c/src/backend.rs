@@ -14,7 +14,8 @@ use palpate::{
         Limits, Probe,
         self_collision::{Interval, SelfCollisionOptions},
         tissue::{
-            binding::ControlMove, deform::Deformation, edit::TopologyEdit, incision::Incision,
+            binding::ControlMove, deform::Deformation, edit::TopologyEdit, feel::Feel,
+            incision::Incision,
         },
     },
     servo::DeviceServo,
@@ -70,6 +71,8 @@ pub(crate) trait Theatre: Send + Sync {
         tissue: Option<u32>,
         points: &[DVec3],
     ) -> Result<Vec<palpate_surface_point>, Failure>;
+    /// Gives a tissue other materials, or none; returns the geometry revision.
+    fn set_feel(&self, tissue: u32, feel: Option<Feel>) -> Result<u64, Failure>;
     /// Holds the newest revision of a tissue, and returns it.
     fn hold(&self, tissue: u32) -> Result<u64, Failure>;
     /// Returns the earliest contacts of tissues with themselves and each other, and the number of all.

@@ -11,6 +11,7 @@ mod border;
 pub mod code;
 mod device_call;
 pub mod driven;
+pub mod feel;
 mod growing;
 pub mod many;
 mod mesh;

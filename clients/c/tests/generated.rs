@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "code",
     "plain",
     "report",
@@ -11,6 +11,7 @@ const SOURCES: [&str; 13] = [
     "scene",
     "query",
     "self_collision",
+    "feel",
     "driven",
     "rows",
     "tube",

@@ -40,6 +40,37 @@ def test_a_pressed_probe_stays_outside_and_tissue_bears_what_the_hand_feels(scen
         assert rendering.force_n.tolist() == [0, 0, 0]
 
 
+def test_a_material_is_a_spring_in_series_and_goes_again(scene: palpate.Scene) -> None:
+    vertices, triangles = block((0.1, 0.1, 0.04), (20, 20, 8))
+    slab = scene.add_tissue("slab", (vertices, triangles))
+    probe = scene.add_tool("probe", octahedron(0.005))
+
+    def pressed(loop: palpate.HapticLoop, x: float) -> float:
+        for z in np.linspace(0.01, 0.0, 100):
+            rendering = loop.tick([x, 0.0007, z]).renderings[0]
+        return float(rendering.contact_force_xyz_n[:, 2].sum())
+
+    soft, hard = palpate.Material(stiffness_n_per_m=100), palpate.Material(1000, friction=0.5, friction_dynamic=0.2)
+    right = np.asarray(vertices)[np.asarray(triangles)].mean(axis=1)[:, 0] > 0
+    answer = slab.set_feel([soft, hard], right.astype(np.uint8))
+    assert answer.geometry_revision == 1
+    with scene.track([probe], render=[palpate.Render(probe, stiffness_n_per_m=400)]) as loop:
+        assert pressed(loop, -0.0237) == pytest.approx(0.005 / (1 / 400 + 1 / 100), rel=0.01)
+        assert pressed(loop, 0.0237) == pytest.approx(0.005 / (1 / 400 + 1 / 1000), rel=0.01)
+        slab.set_feel([])
+        assert pressed(loop, -0.0237) == pytest.approx(2.0, rel=0.01)
+    with pytest.raises(palpate.InvalidArgument, match=r"feel.materials\[0\].stiffness_n_per_m is 0.5"):
+        slab.set_feel(palpate.Material(0.5))
+    for material, problem in [
+        (palpate.Material(0), "stiffness_n_per_m is 0"),
+        (palpate.Material(friction_dynamic=0.1), "friction has none"),
+    ]:
+        with pytest.raises(ValueError, match=problem):
+            slab.set_feel(material)
+    with pytest.raises(ValueError, match="goes up to 256"):
+        slab.set_feel(soft, [256])
+
+
 def test_a_forbidden_region_holds_out_and_bears_nothing(scene: palpate.Scene) -> None:
     scene.add_tissue("nerve", block((0.1, 0.1, 0.04), (10, 10, 4)), forbidden_region=True)
     probe = scene.add_tool("probe", octahedron(0.005))

@@ -307,6 +307,14 @@ namespace Palpate
         internal static extern palpate_code palpate_self_collisions(palpate_scene* scene, palpate_interval* tissues, System.UIntPtr n_tissues, double thickness_m, uint within_each, palpate_self_contact* contacts, System.UIntPtr capacity, System.UIntPtr* n);
 
         /// <summary>
+        ///  Gives a tissue materials, in place of those before; with `n_materials` 0 it is rigid again. `triangle_materials` has
+        ///  an index into `materials` for each triangle id, removed ones included; with `n_triangles` 0 each triangle has the
+        ///  first. Makes a geometry revision that moves nothing, to which `geometry_revision` is set.
+        /// </summary>
+        [DllImport(__DllName, EntryPoint = "palpate_set_feel", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        internal static extern palpate_code palpate_set_feel(palpate_scene* scene, uint tissue_id, palpate_material* materials, System.UIntPtr n_materials, byte* triangle_materials, System.UIntPtr n_triangles, ulong* geometry_revision);
+
+        /// <summary>
         ///  Moves controls of a tissue that was added with a binding, and the vertices that they carry. `kind`: that of the
         ///  binding. `controls`: the ids of those that move, each once, or NULL for all. `state`: three numbers for each point,
         ///  seven for each frame, as in `palpate_binding`. Returns once sessions can see it.
@@ -1464,6 +1472,38 @@ namespace Palpate
         ///  Unit, towards the first feature from the other as they come together; zero if nothing defines it.
         /// </summary>
         public palpate_vec3 normal;
+    }
+
+    /// <summary>
+    ///  A law of contacts, which changes their force and no geometry. All 0: rigid, with the tool's friction.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe partial struct palpate_material
+    {
+        /// <summary>
+        ///  Stiffness in series with the tool's coupling at the contact, N/m, 1 to 100,000. 0: rigid.
+        /// </summary>
+        public double stiffness_n_per_m;
+        /// <summary>
+        ///  Damping against the approach of the device, N s/m, 0 to 4.
+        /// </summary>
+        public double damping_n_s_per_m;
+        /// <summary>
+        ///  0: the tool's friction counts, and the following numbers do not.
+        /// </summary>
+        public uint has_friction;
+        /// <summary>
+        ///  Coefficient of a contact that sticks, 0 to 2.
+        /// </summary>
+        public double static_friction;
+        /// <summary>
+        ///  Coefficient of a contact that slips fast, 0 to `static_friction`.
+        /// </summary>
+        public double dynamic_friction;
+        /// <summary>
+        ///  Speed at which the coefficient falls from the one to the other, m/s, 0.0001 to 10. 0: 0.01.
+        /// </summary>
+        public double stribeck_velocity_m_s;
     }
 
     /// <summary>

@@ -216,6 +216,22 @@ namespace Palpate
             };
         }
 
+        /// <summary>Gives a tissue materials, in place of those before; none: it is rigid again. `triangles` has an index
+        /// into them for each triangle id; null: each triangle has the first. Returns the geometry revision.</summary>
+        public ulong SetFeel(uint tissue, Material[] materials, byte[] triangles = null)
+        {
+            palpate_material[] sent = Array.ConvertAll(materials ?? new Material[0], Material.Sent);
+            byte[] each = triangles ?? new byte[0];
+            ulong revision;
+            fixed (palpate_material* table = sent)
+            fixed (byte* indices = each)
+            {
+                PalpateException.Check(Native.palpate_set_feel(
+                    scene, tissue, table, (UIntPtr)sent.Length, indices, (UIntPtr)each.Length, &revision));
+            }
+            return revision;
+        }
+
         /// <summary>Reports on the mesh of a tissue as it was added.</summary>
         public MeshReport TissueReport(uint tissue)
         {

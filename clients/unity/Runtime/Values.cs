@@ -395,6 +395,37 @@ namespace Palpate
         }
     }
 
+    /// <summary>
+    /// A law of contacts, which changes their force and no geometry. All 0: rigid, with the friction of the session.
+    /// </summary>
+    public struct Material
+    {
+        /// <summary>Stiffness in series with the tool's coupling at the contact, 1 to 100,000. 0: rigid.</summary>
+        public double StiffnessNPerM;
+        /// <summary>Damping against the approach of the device, 0 to 4.</summary>
+        public double DampingNSPerM;
+        /// <summary>Coefficient of a contact that sticks, 0 to 2. Null: the friction of the session.</summary>
+        public double? StaticFriction;
+        /// <summary>Coefficient of a contact that slips fast. Null: that of one that sticks.</summary>
+        public double? DynamicFriction;
+        /// <summary>Speed at which the coefficient falls from the one to the other. 0: 0.01.</summary>
+        public double StribeckVelocityMPerS;
+
+        internal static palpate_material Sent(Material material)
+        {
+            double still = material.StaticFriction ?? 0;
+            return new palpate_material
+            {
+                stiffness_n_per_m = material.StiffnessNPerM,
+                damping_n_s_per_m = material.DampingNSPerM,
+                has_friction = material.StaticFriction.HasValue ? 1u : 0u,
+                static_friction = still,
+                dynamic_friction = material.DynamicFriction ?? still,
+                stribeck_velocity_m_s = material.StribeckVelocityMPerS,
+            };
+        }
+    }
+
     /// <summary>Counts and measures of a mesh as it was loaded.</summary>
     public struct MeshReport
     {

@@ -23,6 +23,8 @@ pub struct FrictionRows {
     /// Tangents at right angles to the normal's row and to each other, in the surface: metres of slip for each unit of
     /// a coordinate; the gap is the distance of the contact from its anchor.
     pub tangents: [ConstraintRow; 2],
+    /// Coefficient mu of the contact.
+    pub coefficient: f64,
 }
 
 /// Displacement and forces of a minimum with friction.
@@ -36,13 +38,12 @@ pub struct FrictionForces {
     pub tangent: [[f64; 2]; ROWS_MAX],
 }
 
-/// Computes the forces in their cones. `tangents` returns the rows of a contact along the surface; it is called once
+/// Computes the forces in their cones. `friction` returns the rows of a contact along the surface; it is called once
 /// for each contact that bears, if only in one of the sweeps.
 pub fn with_friction(
     (n, stiffness, desired): (usize, &Displacement, &Displacement),
     normals: &[ConstraintRow],
-    tangents: impl Fn(usize) -> FrictionRows,
-    coefficient: f64,
+    friction: impl Fn(usize) -> FrictionRows,
     start: &Optimum,
 ) -> FrictionForces {
     let mut compliance = [0.0; COORDINATES_MAX];
@@ -61,9 +62,9 @@ pub fn with_friction(
             for (i, normal) in normals.iter().enumerate() {
                 let force = if sweep == 0 { start.multipliers[i] } else { 0.0 };
                 if !is_bearing[i] && (force > 0.0 || coupling.off(normal, &x) < 0.0) {
-                    let [first, second] = tangents(i).tangents;
-                    let rows = [*normal, first, second];
-                    bearing[n_bearing] = Some(BearingContact::new(i, rows, force, &coupling));
+                    let own = friction(i);
+                    bearing[n_bearing] =
+                        Some(BearingContact::new(i, (normal, &own), force, &coupling));
                     is_bearing[i] = true;
                     n_bearing += 1;
                 }
@@ -73,7 +74,7 @@ pub fn with_friction(
             }
         }
         let contacts = bearing[..n_bearing].iter_mut().flatten();
-        change = contacts.map(|c| c.visit(&coupling, coefficient, &mut x)).fold(0.0, f64::max);
+        change = contacts.map(|c| c.visit(&coupling, &mut x)).fold(0.0, f64::max);
     }
     let mut forces = FrictionForces {
         displacement: *desired,
@@ -95,6 +96,8 @@ pub fn with_friction(
 struct BearingContact {
     /// Index among the contacts.
     index: usize,
+    /// Coefficient of its friction.
+    coefficient: f64,
     /// The normal's row, and the two along the surface.
     rows: [ConstraintRow; 3],
     /// Force along each row, newtons.
@@ -106,19 +109,27 @@ struct BearingContact {
 }
 
 impl BearingContact {
-    fn new(index: usize, rows: [ConstraintRow; 3], normal_n: f64, coupling: &Coupling) -> Self {
+    fn new(
+        index: usize,
+        (normal, friction): (&ConstraintRow, &FrictionRows),
+        normal_n: f64,
+        coupling: &Coupling,
+    ) -> Self {
+        let ([first, second], coefficient) = (friction.tangents, friction.coefficient);
+        let rows = [*normal, first, second];
         let give = |a: usize, b: usize| coupling.give(&rows[a], &rows[b]);
         // Both tangents have the larger give: a block whose two rows are projected one by one would turn the force away
         // from the slip.
         let stiffness = [give(0, 0), give(1, 1).max(give(2, 2))]
             .map(|give| if give > 0.0 { give.recip() } else { 0.0 });
         let cross = [give(0, 1), give(0, 2)];
-        BearingContact { index, rows, force: [normal_n, 0.0, 0.0], stiffness, cross }
+        let force = [normal_n, 0.0, 0.0];
+        BearingContact { index, coefficient, rows, force, stiffness, cross }
     }
 
     /// Moves the normal force to where the normal's row holds, and then the force along the surface to where that row
     /// does, or to the cone. Returns the greatest change of a force, newtons.
-    fn visit(&mut self, coupling: &Coupling, coefficient: f64, x: &mut Displacement) -> f64 {
+    fn visit(&mut self, coupling: &Coupling, x: &mut Displacement) -> f64 {
         let offs = coupling.offs(&self.rows, x);
         let [old, stiffness] = [self.force[0], self.stiffness[0]];
         let normal = (old - offs[0] * stiffness).max(0.0);
@@ -129,7 +140,7 @@ impl BearingContact {
         let tangent = [0, 1].map(|k| self.force[1 + k] - slipped(k) * self.stiffness[1]);
         // Squares of forces are far from overflow: no `hypot`, which would be a tenth of a sweep.
         let squared = tangent[0] * tangent[0] + tangent[1] * tangent[1];
-        let most = coefficient * normal;
+        let most = self.coefficient * normal;
         let share = if squared > most * most { most / squared.sqrt() } else { 1.0 };
         let force = [normal, tangent[0] * share, tangent[1] * share];
         let change = [0, 1, 2].map(|k| force[k] - self.force[k]);
@@ -200,13 +211,13 @@ mod tests {
     fn a_point_sticks_inside_the_cone_and_slips_on_it() {
         let stiffness = [500.0; COORDINATES_MAX];
         let rows = [row(2, 0.0)];
-        let friction = [FrictionRows { tangents: [row(0, 0.0), row(1, 0.0)] }];
+        let friction = [FrictionRows { tangents: [row(0, 0.0), row(1, 0.0)], coefficient: 0.3 }];
         for (aside, sticks) in [(5e-4, true), (8e-4, false)] {
             let mut desired = [0.0; COORDINATES_MAX];
             (desired[0], desired[2]) = (aside, -2e-3);
             let programme = Programme { n: 6, stiffness, desired, rows: &rows };
             let start = programme.solve(&[]);
-            let got = with_friction((6, &stiffness, &desired), &rows, |i| friction[i], 0.3, &start);
+            let got = with_friction((6, &stiffness, &desired), &rows, |i| friction[i], &start);
             assert!((got.normal[0] - 1.0).abs() < 1e-6, "{} N", got.normal[0]);
             let expected = if sticks { 500.0 * aside } else { 0.3 };
             assert!((got.tangent[0][0] + expected).abs() < 1e-6, "{:?}", got.tangent[0]);
@@ -283,14 +294,14 @@ mod tests {
                 let (first, second) = normal.any_orthonormal_pair();
                 let slip = slip + random.unit_vector() * 2e-5;
                 let tangents = [first, second].map(|t| along(arm, t, slip.dot(t)));
-                friction.push(FrictionRows { tangents });
+                friction.push(FrictionRows { tangents, coefficient: 0.3 });
             }
             let mut desired = [0.0; COORDINATES_MAX];
             desired[..3].copy_from_slice(&[random.range(-1e-3, 1e-3), 0.0, -1.5e-3]);
             let programme = Programme { n: 6, stiffness, desired, rows: &normals };
             let start = programme.solve(&[]);
             let coupling = (6, &stiffness, &desired);
-            let got = with_friction(coupling, &normals, |i| friction[i], 0.3, &start);
+            let got = with_friction(coupling, &normals, |i| friction[i], &start);
             let expected = converged((&stiffness, &desired), (&normals, &friction), 0.3);
             let off_m = (0..3).map(|i| (got.displacement[i] - expected[i]).powi(2)).sum::<f64>();
             off_n.push(stiffness[0] * off_m.sqrt());

@@ -7,6 +7,7 @@
 use glam::DVec3;
 
 use super::{
+    contact_law::{ContactLaw, Friction},
     extent::Extent,
     posture::{FIRST_LINK, LinkScrews, Posture, RENDERED_LINKS_MAX},
     quadratic_programme::{COORDINATES_MAX, Displacement, ROWS_MAX},
@@ -33,6 +34,8 @@ pub struct LocalRow {
     pub normal_velocity_m_s: f64,
     /// Greatest error of the gap within the radius in which the model is complete, metres, >= 0.
     pub gap_error_m: f64,
+    /// Law of the contact, if its tissue has one; `None`: rigid, with the model's friction.
+    pub law: Option<ContactLaw>,
 }
 
 impl LocalRow {
@@ -48,6 +51,7 @@ impl LocalRow {
         gap_m: 0.0,
         normal_velocity_m_s: 0.0,
         gap_error_m: 0.0,
+        law: None,
     };
 }
 
@@ -211,6 +215,25 @@ impl LocalModel {
         Extent::of(x, &self.screws, self.reach_m)
     }
 
+    /// Returns the law of a row's contact.
+    pub fn law(&self, row: &LocalRow) -> ContactLaw {
+        let is_contact = row.contact_id != LocalRow::OF_NO_CONTACT;
+        let friction = if is_contact { self.friction } else { 0.0 };
+        let law = row.law.unwrap_or(ContactLaw::rigid(friction));
+        // A plane of no contact has no anchor that friction could hold.
+        ContactLaw { friction: if is_contact { law.friction } else { Friction::NONE }, ..law }
+    }
+
+    /// Returns true if a row has friction.
+    pub fn has_friction(&self) -> bool {
+        self.rows().iter().any(|row| self.law(row).friction.sticking > 0.0)
+    }
+
+    /// Returns true if each row bears the force of a rigid contact.
+    pub fn is_rigid(&self) -> bool {
+        self.rows().iter().all(|row| row.law.is_none_or(|law| law.is_rigid()))
+    }
+
     /// Returns how far the tool may go `age_s` seconds later, metres; negative if not even the reference holds any
     /// more.
     pub fn radius_after(&self, age_s: f64) -> f64 {
@@ -272,7 +295,11 @@ impl LocalRow {
         ] {
             within(what, got, least, most)?;
         }
-        Ok(())
+        self.law.map_or(Ok(()), |law| {
+            law.ranged()
+                .into_iter()
+                .try_for_each(|(what, got, [least, most])| within(what, got, least, most))
+        })
     }
 }
 

@@ -25,6 +25,7 @@ use super::{
     shading::Shaded,
 };
 use crate::coupling::{
+    contact_law::{ContactLaw, Speed},
     extent::Extent,
     friction::FrictionRows,
     posture::{LinkScrews, Posture},
@@ -86,6 +87,10 @@ pub(super) struct GodObject {
     pub(super) rows: Vec<ConstraintRow>,
     /// Each contact as the programme of the force has it.
     pub(super) shaded: Vec<Shaded>,
+    /// Law of each contact whose tissue has one.
+    pub(super) laws: Vec<Option<ContactLaw>>,
+    /// Speed of the proxy over the last ticks.
+    pub(super) speed: Speed,
     pub(super) friction_rows: Vec<FrictionRows>,
     pub(super) anchors: Vec<(ContactKey, FrictionAnchor)>,
     pub(super) anchors_next: Vec<(ContactKey, FrictionAnchor)>,
@@ -118,6 +123,8 @@ impl GodObject {
             pushes: Vec::with_capacity(ROWS_MAX),
             rows: Vec::with_capacity(ROWS_MAX),
             shaded: Vec::with_capacity(ROWS_MAX),
+            laws: Vec::with_capacity(ROWS_MAX),
+            speed: Speed::default(),
             friction_rows: Vec::with_capacity(ROWS_MAX),
             anchors: Vec::with_capacity(ROWS_MAX),
             anchors_next: Vec::with_capacity(ROWS_MAX),
@@ -139,6 +146,7 @@ impl GodObject {
         self.search.list.forget();
         self.let_go();
         self.anchors.clear();
+        self.speed = Speed::default();
     }
 
     /// Begins a tick: shrinks the margin to what the last motions needed, and drops contacts of removed tissue. A tick

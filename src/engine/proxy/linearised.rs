@@ -1,5 +1,7 @@
 //! Converts the contacts about a proxy to a local model.
 
+use glam::DVec3;
+
 use super::{
     contact_plane::ContactPlane,
     local_bounds::Surroundings,
@@ -32,15 +34,19 @@ pub(super) fn fill(
             let id = ids.iter().find(|(key, _)| *key == contact.key);
             id.expect("each contact was named").1
         });
+        let (tissue, revision) = &about.motion.tissues[plane.tissue];
+        // A plane without a contact is between two triangles, wherever they may meet.
+        let weights = contacts.get(i).map_or(DVec3::splat(1.0 / 3.0), |c| c.tissue_weights);
         let row = LocalRow {
             contact_id,
-            tissue: about.motion.tissues[plane.tissue].0.0,
+            tissue: tissue.0,
             link: plane.link,
             on_tool: plane.on_tool,
             normal: plane.normal,
             gap_m: plane.normal.dot(plane.on_tool - plane.on_tissue),
             normal_velocity_m_s: plane.velocity_m_s,
             gap_error_m: plane.error_m,
+            law: revision.contact_law(plane.triangle, weights, model.friction),
         };
         model.push(row).expect("there are no more planes than rows");
     }

@@ -10,6 +10,7 @@ use super::{
     shading::Shaded,
 };
 use crate::coupling::{
+    contact_law::ContactLaw,
     friction::{FrictionRows, with_friction},
     posture::FIRST_LINK,
     quadratic_programme::{ConstraintRow, Displacement, Optimum, Programme},
@@ -51,6 +52,12 @@ impl GodObject {
         let shaded = |c: &NearContact| Shaded::of(c, &motion.view(c.tissue), shading_rad);
         self.shaded.clear();
         self.shaded.extend(self.contacts.iter().map(shaded));
+        let law = |c: &NearContact| {
+            let revision = &motion.tissues[c.tissue].1;
+            revision.contact_law(c.tissue_triangle, c.tissue_weights, self.friction)
+        };
+        self.laws.clear();
+        self.laws.extend(self.contacts.iter().map(law));
         self.rows.clear();
         self.likely.clear();
         for (i, (c, shaded)) in self.contacts.iter().zip(&self.shaded).enumerate() {
@@ -75,7 +82,7 @@ impl GodObject {
         }
         self.residual_m = optimum.residual_m;
         // Contradictory rows have tangential forces without meaning.
-        let x = if self.friction > 0.0 && optimum.residual_m == 0.0 && motion.time == 1.0 {
+        let x = if self.has_friction() && optimum.residual_m == 0.0 && motion.time == 1.0 {
             self.rub(n, x_d, motion, &optimum)
         } else {
             self.forces.clear();
@@ -113,12 +120,13 @@ impl GodObject {
         let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
         self.friction_rows.clear();
         self.anchors_next.clear();
-        for (c, shaded) in self.contacts.iter().zip(&self.shaded) {
+        let of_tool = ContactLaw::rigid(self.friction);
+        for ((c, shaded), law) in self.contacts.iter().zip(&self.shaded).zip(&self.laws) {
             let known = self.anchors.iter().find(|(key, _)| *key == c.key);
             let mesh = motion.tissues[c.tissue].1.surface.mesh();
             let is_there = |a: &FrictionAnchor| mesh.get(a.tissue_triangle).is_some();
-            let anchor = known.map(|(_, anchor)| *anchor).filter(is_there);
-            let anchor = anchor.unwrap_or_else(|| FrictionAnchor::at(c));
+            let known = known.map(|(_, anchor)| *anchor).filter(is_there);
+            let anchor = known.unwrap_or_else(|| FrictionAnchor::at(c));
             let [p, q, r] = motion.view(c.tissue).triangle_at(anchor.tissue_triangle, 1.0);
             let w = anchor.tissue_weights;
             let on_link = self.posture.scene_from_link(c.key.link).point(anchor.of_link);
@@ -128,12 +136,17 @@ impl GodObject {
                 jacobian: frame.jacobian(c, along),
                 gap: slip.dot(along),
             });
-            self.friction_rows.push(FrictionRows { tangents });
+            let friction = law.unwrap_or(of_tool).friction;
+            let slip_m_s = || self.speed.along_two(&tangents.map(|row| row.jacobian));
+            let sticks = known.is_some();
+            let coefficient =
+                if sticks { friction.sticking } else { friction.slipping_at(slip_m_s()) };
+            self.friction_rows.push(FrictionRows { tangents, coefficient });
             self.anchors_next.push((c.key, anchor));
         }
         let coupling = (n, &self.stiffness, x_d);
-        let tangents = |i: usize| self.friction_rows[i];
-        let found = with_friction(coupling, &self.rows, tangents, self.friction, optimum);
+        let friction = |i: usize| self.friction_rows[i];
+        let found = with_friction(coupling, &self.rows, friction, optimum);
         self.forces.clear();
         self.anchors.clear();
         for (i, shaded) in self.shaded.iter().enumerate() {
@@ -143,7 +156,7 @@ impl GodObject {
             let force = shaded.normal * normal_n + first * f + second * g;
             self.forces.push(ProxyForce { normal_n, force });
             // A slipping contact loses its anchor: the next round anchors it where it is then.
-            let most = self.friction * normal_n * (1.0 - CONE_SHARE_SLACK);
+            let most = self.friction_rows[i].coefficient * normal_n * (1.0 - CONE_SHARE_SLACK);
             // Squares of forces are far from overflow: no `hypot`, whose last bit depends on the C library.
             if normal_n > 0.0 && (f * f + g * g).sqrt() < most {
                 self.anchors.push(self.anchors_next[i]);

@@ -24,6 +24,7 @@ use super::{
     tissue_loads::LoadRoom,
 };
 use crate::coupling::{
+    contact_law::Speed,
     force_ramp::ForceRamp,
     local_model::LocalModel,
     posture::Posture,
@@ -53,6 +54,9 @@ pub struct ToolProxy {
     /// Pose to which the device was teleported, and the poses that it went by since the last tick.
     begin_at: Option<Posture>,
     waypoints: Vec<Posture>,
+    /// Posture of the device in the last tick, and its speed.
+    last_device: Option<Posture>,
+    device_speed: Speed,
     has_begun: bool,
     /// The device was teleported in the last tick: nothing lies between.
     was_put: bool,
@@ -122,6 +126,8 @@ impl ToolProxy {
             tool,
             begin_at: None,
             waypoints: Vec::with_capacity(WAYPOINTS_MAX),
+            last_device: None,
+            device_speed: Speed::default(),
             has_begun: false,
             was_put: false,
             has_met_nothing: false,
@@ -247,6 +253,7 @@ impl ToolProxy {
     pub fn tick(&mut self, pose: &ToolPose, tick: &ProxyTick) {
         let ProxyTick { tissues, deadline_to_draw, .. } = *tick;
         self.coalesce(pose);
+        let before = self.god_object.posture;
         self.god_object.begin_tick(tissues);
         seen_tissues::follow(&mut self.seen, tissues, tick.dt_s);
         self.was_put = self.begin_at.is_some();
@@ -272,7 +279,21 @@ impl ToolProxy {
         self.has_met_nothing =
             followed && !self.was_put && !self.seen.iter().any(|s| s.embeds() || s.has_moved());
         self.free_what_is_outside(tick);
+        self.note_speeds(&before, &device, tick.dt_s);
         self.answer(&device, (followed, drawn), tick);
+    }
+
+    /// Notes the speeds of device and proxy, on which the laws of contacts depend: friction on that of the ticks before.
+    fn note_speeds(&mut self, proxy_before: &Posture, device: &Posture, dt_s: f64) {
+        let god_object = &mut self.god_object;
+        let hold = self.options.hold_point_m;
+        let moved =
+            |from: &Posture, to: &Posture| from.displacement_along(to, hold, god_object.screws());
+        if let Some(before) = self.last_device.replace(*device).filter(|_| !self.was_put) {
+            self.device_speed.note(&moved(&before, device), dt_s);
+            let gone = moved(proxy_before, &god_object.posture);
+            god_object.speed.note(&gone, dt_s);
+        }
     }
 
     /// Returns the force of the last tick, within its caps and rates, as sent `since_s` seconds after the one before.
@@ -298,6 +319,7 @@ impl ToolProxy {
     fn begin(&mut self, posture: Posture, tick: &ProxyTick) {
         self.has_begun = true;
         self.god_object.put(posture);
+        self.device_speed = Speed::default();
         self.rendering.contacts.clear();
         self.weights.clear();
         seen_tissues::take_all(&mut self.seen, tick.tissues);
@@ -463,7 +485,8 @@ impl ToolProxy {
         self.wanted = Wrench::default();
         for (key, id) in &self.ids[..contacts.len().min(forces.len())] {
             let at = contacts.iter().position(|c| c.key == *key).expect("contacts were named");
-            let (contact, force_n) = (&contacts[at], forces[at].force);
+            let contact = &contacts[at];
+            let force_n = self.god_object.felt(at, &self.device_speed);
             self.weights.push(contact.tissue_weights);
             let (position, gap_m) =
                 self.god_object.gap_to_newest(contact, (tick.tissues, &self.seen));
@@ -481,7 +504,7 @@ impl ToolProxy {
             });
             // K (x - x_d) = sum of lambda_i J_i at the programme's minimum: the condition of stationarity (Boyd and
             // Vandenberghe, "Convex Optimization", 2004, (5.49)). So once the proxy has arrived the sum over the
-            // contacts is the coupling's wrench, k_t (x_p - x_d) and k_r log(R_p R_d^-1).
+            // rigid contacts is the coupling's wrench, k_t (x_p - x_d) and k_r log(R_p R_d^-1).
             self.wanted.force += force_n;
             self.wanted.torque += (position - held).cross(force_n);
         }

@@ -5,6 +5,8 @@
 //! the ids it will give next. Not saved is state that only a running client can use: held revisions, former vertex
 //! positions, and contacts. Saved data may come from a damaged or foreign file: nothing in it is trusted.
 
+#[cfg(test)]
+mod tests;
 mod undriven;
 
 use std::sync::{Arc, atomic::AtomicBool};
@@ -20,7 +22,9 @@ use super::{
     Limits, Link, NextIds, Probe, Revision, Scene, Tissue, TissueId, TissueKind, TissueOptions,
     Tool, ToolId, ToolParts,
     limits::FIELD_TOLERANCE_SHARE_MIN,
-    tissue::{binding::Controls, deform::outside_world, driven::Driven, edit::TopologyEdit},
+    tissue::{
+        binding::Controls, deform::outside_world, driven::Driven, edit::TopologyEdit, feel::Feel,
+    },
 };
 use crate::{
     geometry::{
@@ -47,6 +51,8 @@ pub struct SavedScene {
     pub tissues: Vec<SavedTissue>,
     /// Tools, ordered by id.
     pub tools: Vec<SavedTool>,
+    /// Materials of the tissues that have any, ordered by id. Last, so that format 3 lacks only this.
+    pub feels: Vec<(TissueId, Feel)>,
 }
 
 /// A tissue at one revision.
@@ -102,6 +108,9 @@ pub struct SavedLink {
     pub field_tolerance_m: Option<f64>,
 }
 
+/// Bytes behind a scene that was encoded in format 3: no materials. Behind a later scene they are ignored.
+pub const ADDED_IN_FORMAT_4: [u8; 1] = [0];
+
 /// Bytes behind a change that was encoded in format 2: the fields that format 3 added at the end of some, empty. Behind
 /// other changes they are ignored.
 pub const ADDED_IN_FORMAT_3: [u8; 4] = [0; 4];
@@ -140,6 +149,13 @@ pub enum SceneChange {
         /// State of all controls of a driven tissue.
         controls: Option<Controls>,
     },
+    /// A tissue got other materials, or none.
+    Felt {
+        /// Tissue whose materials these are.
+        tissue: TissueId,
+        /// Materials of its triangles.
+        feel: Option<Feel>,
+    },
 }
 
 /// Error for saved data that is not a valid scene, or a change that does not follow from the one before.
@@ -156,7 +172,8 @@ impl SavedScene {
     /// Creates an empty scene.
     pub fn new(id: String) -> SavedScene {
         let (next_tissue, next_tool) = (TissueId(1), ToolId(1));
-        SavedScene { id, next_tissue, next_tool, tissues: Vec::new(), tools: Vec::new() }
+        let (tissues, tools, feels) = Default::default();
+        SavedScene { id, next_tissue, next_tool, tissues, tools, feels }
     }
 
     /// Checks that the data make a valid scene.
@@ -184,6 +201,14 @@ impl SavedScene {
             let rises = at == 0 || self.tools[at - 1].id < tool.id;
             tool.expect(rises && tool.id < self.next_tool, "has an id out of order")?;
         }
+        for (at, (id, feel)) in self.feels.iter().enumerate() {
+            let tissue = self.tissues.iter().find(|t| t.id == *id);
+            let unknown = NotAScene { kind: "tissue", id: id.0, problem: "is not there" };
+            let tissue = tissue.ok_or(unknown)?;
+            let rises = at == 0 || self.feels[at - 1].0 < *id;
+            tissue.expect(rises, "has materials twice")?;
+            tissue.check_feel(feel)?;
+        }
         Ok(())
     }
 
@@ -202,6 +227,7 @@ impl SavedScene {
             SceneChange::TissueRemoved(id) => {
                 self.tissue(id)?;
                 self.tissues.retain(|t| t.id != id);
+                self.feels.retain(|(of, _)| *of != id);
             }
             SceneChange::ToolAdded(tool) => {
                 tool.check()?;
@@ -216,6 +242,13 @@ impl SavedScene {
                 self.tools.retain(|t| t.id != id);
             }
             SceneChange::Edited { tissue, edit } => self.tissue(tissue)?.edit(edit)?,
+            SceneChange::Felt { tissue, feel } => {
+                let of = self.tissue(tissue)?;
+                feel.iter().try_for_each(|feel| of.check_feel(feel))?;
+                self.feels.retain(|(id, _)| *id != tissue);
+                let place = self.feels.partition_point(|(id, _)| *id < tissue);
+                feel.into_iter().for_each(|feel| self.feels.insert(place, (tissue, feel)));
+            }
             SceneChange::Moved { tissue, geometry_revision, positions, controls } => {
                 // Positions are saved apart from other changes: the tissue may have been removed meanwhile.
                 if tissue >= self.next_tissue || self.tissues.iter().any(|t| t.id == tissue) {
@@ -233,7 +266,7 @@ impl SavedScene {
 }
 
 impl SceneChange {
-    /// Checks that the tissue or tool of an addition is valid.
+    /// Checks that the tissue or tool of an addition is valid, and so are materials.
     ///
     /// # Errors
     ///
@@ -242,6 +275,10 @@ impl SceneChange {
         match self {
             SceneChange::TissueAdded(tissue) => tissue.check(),
             SceneChange::ToolAdded(tool) => tool.check(),
+            SceneChange::Felt { tissue, feel: Some(feel) } if !feel.is_valid(usize::MAX) => {
+                let (kind, id) = ("tissue", tissue.0);
+                Err(NotAScene { kind, id, problem: "has materials that none can have" })
+            }
             _ => Ok(()),
         }
     }
@@ -324,20 +361,29 @@ impl SavedTissue {
         self.expect(self.parents.iter().all(falls), "has triangles cut from later ones")
     }
 
+    fn check_feel(&self, feel: &Feel) -> Result<(), NotAScene> {
+        let fits = feel.is_valid(self.mesh.triangles.len());
+        self.expect(fits, "has materials of other triangles")
+    }
+
     fn expect(&self, holds: bool, problem: &'static str) -> Result<(), NotAScene> {
         let error = NotAScene { kind: "tissue", id: self.id.0, problem };
         holds.then_some(()).ok_or(error)
     }
 
-    /// Restores the tissue; `now_ns`: when its revision counts as published.
+    /// Restores the tissue, without materials; `now_ns`: when its revision counts as published.
     pub fn tissue(self, now_ns: u64) -> Tissue {
+        self.felt(None, now_ns)
+    }
+
+    fn felt(self, feel: Option<Feel>, now_ns: u64) -> Tissue {
         let revisions = (self.geometry_revision, self.topology_revision);
         let is_lumen = self.report.is_lumen();
         let surface = Surface::of(TriangleMesh::new(self.mesh), self.options, is_lumen);
         let first = Revision::first(surface, now_ns);
         let report = MeshReport { welded_edges: first.surface.welded_edges(), ..self.report };
         let driven = self.driven.map(|driven| *driven);
-        let revision = Revision::restored(first, revisions, self.parents, driven);
+        let revision = Revision::restored(first, revisions, self.parents, driven, feel);
         Tissue::of_revision(self.id, (self.name, self.kind), report, revision)
     }
 }
@@ -418,6 +464,7 @@ impl Scene {
             next_tool: ToolId(ids.tool),
             tissues: self.tissues().iter().map(|t| t.saved()).collect(),
             tools: self.tools().iter().map(|t| t.saved()).collect(),
+            feels: self.tissues().iter().filter_map(|t| Some((t.id(), t.feel()?))).collect(),
         }
     }
 
@@ -436,7 +483,12 @@ impl Scene {
         saved.check()?;
         let tools = saved.tools.into_iter().map(|tool| Ok(Arc::new(tool.tool(&field_of)?)));
         let tools = tools.collect::<Result<_, E>>()?;
-        let tissues = saved.tissues.into_iter().map(|t| Arc::new(t.tissue(now_ns))).collect();
+        let mut feels = saved.feels.into_iter().peekable();
+        let restored = |tissue: SavedTissue| {
+            let feel = feels.next_if(|(id, _)| *id == tissue.id).map(|(_, feel)| feel);
+            Arc::new(tissue.felt(feel, now_ns))
+        };
+        let tissues = saved.tissues.into_iter().map(restored).collect();
         let scene = Scene {
             id: saved.id,
             limits,
@@ -468,6 +520,11 @@ impl Tissue {
         }
     }
 
+    /// Returns the materials of the newest revision.
+    fn feel(&self) -> Option<Feel> {
+        self.current().feel.as_deref().cloned()
+    }
+
     /// Returns the present vertex positions, or the state of the controls that carry them, as a change.
     pub fn moved(&self) -> SceneChange {
         let now = self.current();
@@ -493,54 +550,5 @@ impl Tool {
         };
         let (name, probes) = (self.name.clone(), self.probes.clone());
         SavedTool { id: self.id, name, links: self.links.iter().map(link).collect(), probes }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use glam::DVec3;
-
-    use super::*;
-    use crate::{
-        geometry::{LoadOptions, Orientation, mesh::load::load},
-        oracle::{Random, shapes},
-        scene::tissue::deform::Deformation,
-    };
-
-    #[test]
-    fn a_lumen_is_one_when_it_is_read_again() {
-        let mut data = shapes::cuboid(DVec3::splat(0.1));
-        data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
-        let options = LoadOptions { orientation: Orientation::AsWound, ..LoadOptions::default() };
-        let loaded = load(data, &options).expect("a mesh");
-        let named = ("lumen".to_owned(), TissueKind::Tissue);
-        let tissue = Tissue::new(named, loaded, TissueOptions::default(), 0);
-        for tissue in [tissue.saved().tissue(0), tissue] {
-            let now = tissue.current();
-            assert_eq!(now.surface.contains(DVec3::ZERO), (false, 1.0));
-            assert_eq!(now.surface.contains(DVec3::X), (true, 1.0));
-        }
-    }
-
-    /// Seams follow from the mesh: a tissue that was saved with one apart has the others, and joins it again as a
-    /// tissue that was never saved does.
-    #[test]
-    fn seams_outlive_a_restart() {
-        let data = shapes::split(shapes::sphere(0.05, 2), 1.0, &mut Random::new(4));
-        let last = data.positions.len() as u32 - 1;
-        let home = data.positions[last as usize];
-        let loaded = load(data, &LoadOptions::default()).expect("a mesh");
-        let named = ("t".to_owned(), TissueKind::Tissue);
-        let tissue = Tissue::new(named, loaded, Default::default(), 0);
-        let all = tissue.report().welded_edges;
-        let put = |tissue: &Tissue, at| {
-            let sparse = Deformation::Sparse { vertices: vec![last], positions: vec![at] };
-            tissue.deform(sparse, 0).expect("accepted").welded_edges
-        };
-        assert_eq!(put(&tissue, home * 2.0), all - 2);
-        let restored = tissue.saved().tissue(0);
-        assert_eq!(restored.report().welded_edges, all - 2);
-        assert_eq!(put(&restored, home), all);
-        assert_eq!(put(&tissue, home), all);
     }
 }

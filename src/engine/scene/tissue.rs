@@ -11,6 +11,7 @@ mod control_runs;
 pub mod deform;
 pub mod driven;
 pub mod edit;
+pub mod feel;
 pub(super) mod held;
 mod id_set;
 pub mod incision;
@@ -36,6 +37,7 @@ use binding::{Binding, ControlMove};
 use deform::{DeformError, Deformation, Deformed};
 use driven::Driven;
 use edit::{EditError, Edited, TopologyEdit};
+use feel::{Feel, FeelError};
 use held::{HeldPositions, HeldRevisions};
 use incision::{Incised, Incision, IncisionError};
 use revision::Revision;
@@ -167,6 +169,7 @@ impl Tissue {
         let held = self.held.lock().heap_bytes();
         current.heap_bytes_beside(&VertexHistory::default())
             + current.driven.as_ref().map_or(0, |driven| driven.heap_bytes())
+            + current.feel.as_ref().map_or(0, |feel| feel.heap_bytes())
             + writer.heap_bytes_beside(&current.history)
             + held
     }
@@ -185,7 +188,8 @@ impl Tissue {
         // The spare shares most of the history; its lists may have more capacity to grow than the published one's.
         let spare = published + published / 4;
         let driven = current.driven.as_ref().map_or(0, |driven| driven.heap_bytes());
-        (published + spare + missed + driven) as u64
+        let feel = current.feel.as_ref().map_or(0, |feel| feel.heap_bytes());
+        (published + spare + missed + driven + feel) as u64
     }
 
     /// Returns the newest revision; wait-free.
@@ -205,7 +209,8 @@ impl Tissue {
         }
         deformation.check(current.surface.mesh().positions().len())?;
         let deformation = deformation.of_all_if_many(current.surface.mesh());
-        Ok(self.publish_moved(&mut writer, current, deformation, None, now_ns))
+        let with = (None, current.feel.clone());
+        Ok(self.publish_moved(&mut writer, current, deformation, with, now_ns))
     }
 
     /// Moves controls and the vertices that they carry, and publishes the result, as [`Tissue::deform`] does.
@@ -217,8 +222,32 @@ impl Tissue {
         let current = self.published.load_full();
         let driven = current.driven.as_ref().ok_or(DeformError::NotDriven)?;
         let (driven, deformation) = driven.after(moved, current.surface.mesh())?;
-        let driven = Some(Arc::new(driven));
-        Ok(self.publish_moved(&mut writer, current, deformation, driven, now_ns))
+        let with = (Some(Arc::new(driven)), current.feel.clone());
+        Ok(self.publish_moved(&mut writer, current, deformation, with, now_ns))
+    }
+
+    /// Checks that the tissue could get these materials now. Deformations do not change that.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Tissue::set_feel`].
+    pub fn check_feel(&self, feel: Option<&Feel>) -> Result<(), FeelError> {
+        let n_triangles = self.current().surface.mesh().triangle_id_end() as usize;
+        feel.map_or(Ok(()), |feel| feel.check_triangles(n_triangles))
+    }
+
+    /// Gives the tissue other materials, or none, and publishes the result as a deformation that moves nothing: a tick
+    /// that names its revision names its materials too. Returns that revision.
+    ///
+    /// # Errors
+    /// Returns an error if the materials are not one for each triangle; nothing has changed then.
+    pub fn set_feel(&self, feel: Option<Feel>, now_ns: u64) -> Result<u64, FeelError> {
+        let mut writer = self.writer.lock();
+        self.check_feel(feel.as_ref())?;
+        let current = self.published.load_full();
+        let moves_nothing = Deformation::Sparse { vertices: Vec::new(), positions: Vec::new() };
+        let with = (current.driven.clone(), feel.map(Arc::new));
+        let done = self.publish_moved(&mut writer, current, (moves_nothing, None), with, now_ns);
+        Ok(done.geometry_revision)
     }
 
     fn publish_moved(
@@ -226,14 +255,14 @@ impl Tissue {
         writer: &mut TissueWriter,
         current: Arc<Revision>,
         (deformation, n_touched): (Deformation, Option<usize>),
-        driven: Option<Arc<Driven>>,
+        (driven, feel): (Option<Arc<Driven>>, Option<Arc<Feel>>),
         now_ns: u64,
     ) -> Deformed {
         writer.begin_search(&current);
         let is_dense = matches!(deformation, Deformation::Dense(_));
         // From here on nothing is refused, so the spare may be taken.
         let mut next = writer.next_revision(&current, is_dense);
-        next.driven = driven;
+        (next.driven, next.feel) = (driven, feel);
         let geometry_revision = current.geometry_revision + 1;
         // Noted from the published mesh: the copy may be outdated if all of it is about to be moved.
         next.history.note(current.surface.mesh(), &deformation, geometry_revision);

@@ -4,26 +4,20 @@ use glam::DVec3;
 
 use super::{
     fade::Fade,
+    held_model::HeldModel,
     options::{ServoOptions, ServoOptionsError},
-    passivity::{EnergyBooks, Motion, Stored, WorkOfOthers},
+    passivity::{EnergyBooks, Motion, WorkOfOthers},
     refused::ModelRefused,
 };
 use crate::coupling::{
+    contact_law::Speed,
     force_ramp::ForceRamp,
-    friction::{FrictionRows, with_friction},
-    local_model::{LocalModel, LocalRow},
+    local_model::LocalModel,
     posture::{FIRST_LINK, Posture, RENDERED_LINKS_MAX},
-    quadratic_programme::{
-        COORDINATES_MAX, ConstraintRow, Displacement, Optimum, Programme, ROWS_MAX,
-    },
+    quadratic_programme::{COORDINATES_MAX, Displacement},
     wrench::Wrench,
 };
-use crate::geometry::tolerance::{CONE_SHARE_SLACK, STAND_OFF_M};
 
-/// Time in which the difference of two models' gaps is blended out, but for a twentieth, seconds.
-pub const BLEND_S: f64 = 0.02;
-/// e^-3 is a twentieth.
-const BLEND_RATE_PER_S: f64 = 3.0 / BLEND_S;
 /// Longest time that counts for a sample, seconds: over a longer sample, rates are kept to as over this time.
 const DT_S_MAX: f64 = 0.02;
 
@@ -34,6 +28,8 @@ pub struct ServoState {
     stiffness: Displacement,
     held: Option<HeldModel>,
     device: Option<Posture>,
+    /// Speed of the device, against which tissue damps.
+    speed: Speed,
     sent: Wrench,
     fade: Option<Fade>,
     /// Limits the force after a fade in which the hand has let go.
@@ -62,26 +58,6 @@ pub struct ServoSample {
     pub is_beyond_radius: bool,
 }
 
-/// A model, and the state of the servo that belongs to it.
-#[derive(Clone, Debug)]
-struct HeldModel {
-    model: LocalModel,
-    jacobians: [Displacement; ROWS_MAX],
-    /// Rest of the jump from the model before, added to each gap, metres.
-    offsets: [f64; ROWS_MAX],
-    /// Points at which friction holds each row's point of the link, scene frame.
-    anchors: [Option<DVec3>; ROWS_MAX],
-    age_s: f64,
-    /// True if the age is already that of the next sample.
-    is_aged: bool,
-    /// Displacement of the servo's own proxy from the model's reference.
-    x: Displacement,
-    /// Rest of the displacement from there to the proxy of the model before, for the same device.
-    left: Displacement,
-    /// Force of each row at the last sample, newtons.
-    forces: [f64; ROWS_MAX],
-}
-
 impl ServoState {
     /// Creates a servo that sends nothing until it has a model.
     ///
@@ -96,6 +72,7 @@ impl ServoState {
             options,
             held: None,
             device: None,
+            speed: Speed::default(),
             sent: Wrench::default(),
             fade: None,
             ramp: None,
@@ -125,7 +102,7 @@ impl ServoState {
         // After a fade there is nothing to go on from.
         let is_over = self.fade.is_some_and(|fade| fade.is_over());
         let before = self.held.as_ref().filter(|_| !is_over);
-        let mut held = HeldModel::after(before, model, age_s);
+        let mut held = HeldModel::after(before, model, age_s, &self.stiffness);
         if let (Some(before), Some(device)) = (before, &self.device) {
             held.go_on_from(before, device, &self.stiffness);
         }
@@ -152,7 +129,9 @@ impl ServoState {
     pub fn step(&mut self, device: &Posture, dt_s: f64) -> ServoSample {
         let dt_s = if dt_s.is_finite() { dt_s.max(0.0) } else { 0.0 };
         let device = Some(device).filter(|d| d.is_rigid());
-        let motion = self.motion(device);
+        let moved = self.moved(device);
+        let motion = Motion::of(&moved);
+        self.speed.note(&moved, dt_s);
         let mut sample = ServoSample::default();
         let mut wanted = None;
         if let Some(held) = &mut self.held {
@@ -161,7 +140,9 @@ impl ServoState {
             sample.is_fading = held.age_s > held.model.expires_s;
             held.blend(dt_s);
             if let Some(device) = device {
+                let before = held.x;
                 let x_d = held.solve(device, &self.stiffness);
+                held.note_speed(&before, dt_s);
                 sample.is_beyond_radius = held.is_beyond_radius();
                 for (i, follow) in sample.link_follow_m.iter_mut().enumerate() {
                     *follow = (held.x[FIRST_LINK + i] - x_d[FIRST_LINK + i]).abs();
@@ -175,13 +156,12 @@ impl ServoState {
         sample
     }
 
-    /// Returns the motion of the hold point since the last sample.
-    fn motion(&self, device: Option<&Posture>) -> Motion {
+    /// Returns the motion of the device since the last sample.
+    fn moved(&self, device: Option<&Posture>) -> Displacement {
         let (Some(held), Some(before), Some(now)) = (&self.held, &self.device, device) else {
-            return Motion::default();
+            return [0.0; COORDINATES_MAX];
         };
-        let LocalModel { hold_m, screws, .. } = &held.model;
-        Motion::of(&before.displacement_along(now, *hold_m, screws))
+        before.displacement_along(now, held.model.hold_m, &held.model.screws)
     }
 
     /// Computes K (proxy - device) - B v, with B = K T: K times the motion of one sample. Formula 2 of
@@ -213,10 +193,16 @@ impl ServoState {
             let along = force / size;
             along * (size - samples * stiffness * motion.dot(along)).max(0.0)
         };
-        Wrench {
+        let by_tissue = held.damping(&self.speed);
+        let mut wanted = Wrench {
             force: damped(sprung.force, self.stiffness[0], motion.shift),
             torque: damped(sprung.torque, self.stiffness[3], motion.turn),
+        };
+        if let Some(Wrench { force, torque }) = by_tissue {
+            wanted.force += force;
+            wanted.torque += torque;
         }
+        wanted
     }
 
     /// Sends the wanted wrench within cap, rate and age.
@@ -247,200 +233,5 @@ impl ServoState {
         sample.is_fading = is_fading;
         self.sent = sent;
         (sample.force_n, sample.torque_nm) = (sent.force, sent.torque);
-    }
-}
-
-/// Returns a spring's force plus the rest of another, which never makes the spring pull.
-fn with_what_is_left(own: DVec3, left: DVec3) -> DVec3 {
-    let along = own.normalize_or_zero();
-    let against = left.dot(along) + own.length();
-    own + left - along * against.min(0.0)
-}
-
-impl HeldModel {
-    /// Continues a model from the one before.
-    fn after(before: Option<&HeldModel>, model: &LocalModel, age_s: f64) -> HeldModel {
-        let mut held = HeldModel {
-            model: model.clone(),
-            jacobians: [[0.0; COORDINATES_MAX]; ROWS_MAX],
-            offsets: [0.0; ROWS_MAX],
-            anchors: [None; ROWS_MAX],
-            age_s,
-            is_aged: true,
-            x: [0.0; COORDINATES_MAX],
-            left: [0.0; COORDINATES_MAX],
-            forces: [0.0; ROWS_MAX],
-        };
-        for (jacobian, row) in held.jacobians.iter_mut().zip(model.rows()) {
-            *jacobian = model.jacobian(row, row.normal);
-        }
-        let Some(before) = before else { return held };
-        let LocalModel { reference, screws, hold_m, .. } = &before.model;
-        let proxy = reference.moved(&before.x, 1.0, *hold_m, screws);
-        held.x = model.reference.displacement_along(&proxy, model.hold_m, &model.screws);
-        // If the proxy has slipped far away, the planes say nothing of its former position.
-        let is_far = held.is_beyond_radius();
-        for (i, row) in model.rows().iter().enumerate() {
-            let gap = held.gap(i, &held.x);
-            let is_it = |other: &LocalRow| other.contact_id == row.contact_id;
-            let is_contact = row.contact_id != LocalRow::OF_NO_CONTACT;
-            let known = before.model.rows().iter().position(|other| is_contact && is_it(other));
-            // A new contact lets a proxy that would be in it stay, and takes it out just as gently.
-            held.offsets[i] = match known {
-                Some(k) => before.gap(k, &before.x) - gap,
-                None if is_far => 0.0,
-                None => (-gap).max(0.0),
-            };
-            if let Some(k) = known {
-                held.forces[i] = before.forces[k];
-                // Friction holds the tool wherever on it the contact is found: if the contact hops to another feature,
-                // the anchor moves along.
-                let [from, to] = [(before, &before.model.rows()[k]), (&held, row)]
-                    .map(|(held, row)| held.model.point_after(row, &held.x));
-                held.anchors[i] = before.anchors[k].map(|anchor| anchor + (to - from));
-            }
-        }
-        held
-    }
-
-    /// Rows come, go and turn from model to model, as when the proxy goes over a ridge between two facets: the new rows
-    /// move it at once, for the same device. The difference is blended out as gaps are.
-    fn go_on_from(&mut self, before: &HeldModel, device: &Posture, stiffness: &Displacement) {
-        let LocalModel { reference, screws, hold_m, .. } = &before.model;
-        let shown = std::array::from_fn(|i| before.x[i] + before.left[i]);
-        let proxy = reference.moved(&shown, 1.0, *hold_m, screws);
-        let LocalModel { reference, screws, hold_m, .. } = &self.model;
-        let shown = reference.displacement_along(&proxy, *hold_m, screws);
-        self.solve(device, stiffness);
-        self.left = std::array::from_fn(|i| shown[i] - self.x[i]);
-    }
-
-    /// K (proxy - device), with the rest of models before.
-    fn sprung(&self, x_d: &Displacement, stiffness: &Displacement) -> Wrench {
-        let pull = |i: usize| stiffness[i] * (self.x[i] - x_d[i]);
-        let left = |i: usize| stiffness[i] * self.left[i];
-        let blended = |places: [usize; 3]| {
-            with_what_is_left(places.map(pull).into(), places.map(left).into())
-        };
-        Wrench { force: blended([0, 1, 2]), torque: blended([3, 4, 5]) }
-    }
-
-    /// Returns the energy of the springs that give a wrench.
-    fn stored(&self, x_d: &Displacement, sprung: &Wrench, stiffness: &Displacement) -> Stored {
-        let lag_m = |i: usize| self.x[FIRST_LINK + i] - x_d[FIRST_LINK + i];
-        let links_n: [f64; RENDERED_LINKS_MAX] =
-            std::array::from_fn(|i| stiffness[FIRST_LINK + i] * lag_m(i));
-        let in_links = (0..RENDERED_LINKS_MAX).map(|i| links_n[i] * lag_m(i)).sum::<f64>();
-        let in_body = sprung.force.length_squared() / stiffness[0]
-            + sprung.torque.length_squared() / stiffness[3];
-        // Tissue does not count as moving once the model has expired.
-        let is_moving = self.age_s <= self.model.expires_s;
-        let rows = self.model.rows().iter().zip(&self.forces).filter(|_| is_moving);
-        let by_tissue_w = rows.map(|(row, force)| row.normal_velocity_m_s * force).sum();
-        Stored { energy_j: 0.5 * (in_body + in_links), links_n, by_tissue_w }
-    }
-
-    /// Returns the rest of a row's gap, less the stand-off that the proxy keeps: g + J x - v t.
-    fn gap(&self, i: usize, x: &Displacement) -> f64 {
-        let row = &self.model.rows()[i];
-        let moved: f64 = self.jacobians[i].iter().zip(x).map(|(j, x)| j * x).sum();
-        self.resting_gap(i, row.gap_m, row.normal_velocity_m_s) + moved
-    }
-
-    fn resting_gap(&self, i: usize, gap_m: f64, velocity_m_s: f64) -> f64 {
-        // Tissue does not count as moving once the model has expired.
-        let moved_s = self.age_s.min(self.model.expires_s);
-        gap_m - STAND_OFF_M - velocity_m_s * moved_s + self.offsets[i]
-    }
-
-    fn blend(&mut self, dt_s: f64) {
-        let share = (-BLEND_RATE_PER_S * dt_s).exp();
-        let n = self.model.rows().len();
-        self.offsets[..n].iter_mut().for_each(|offset| *offset *= share);
-        self.left.iter_mut().for_each(|left| *left *= share);
-    }
-
-    fn is_beyond_radius(&self) -> bool {
-        let extent = self.model.extent(&self.x);
-        extent.length_m + extent.curved_m > self.model.radius_after(self.age_s)
-    }
-
-    /// Moves the proxy to the device; returns the displacement of the device from the reference.
-    fn solve(&mut self, device: &Posture, stiffness: &Displacement) -> Displacement {
-        let LocalModel { reference, screws, hold_m, .. } = &self.model;
-        let x_d = reference.displacement_along(device, *hold_m, screws);
-        let n_rows = self.model.rows().len();
-        let mut rows = [ConstraintRow { jacobian: [0.0; COORDINATES_MAX], gap: 0.0 }; ROWS_MAX];
-        let (mut likely, mut n_likely) = ([0; ROWS_MAX], 0);
-        for (i, row) in self.model.rows().iter().enumerate() {
-            let gap = self.resting_gap(i, row.gap_m, row.normal_velocity_m_s);
-            rows[i] = ConstraintRow { jacobian: self.jacobians[i], gap };
-            if self.forces[i] > 0.0 {
-                likely[n_likely] = i;
-                n_likely += 1;
-            }
-        }
-        let links = screws.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        let n = FIRST_LINK + links;
-        let rows = &rows[..n_rows];
-        let programme = Programme { n, stiffness: *stiffness, desired: x_d, rows };
-        let optimum = programme.solve(&likely[..n_likely]);
-        let is_free = optimum.multipliers[..n_rows].iter().all(|force| *force == 0.0);
-        // Rows without normal force have no friction, and contradictory rows have tangential forces without meaning.
-        if self.model.friction > 0.0 && !is_free && optimum.residual_m == 0.0 {
-            self.rub((n, stiffness, &x_d), rows, &optimum);
-        } else {
-            self.forces = optimum.multipliers;
-            if is_free {
-                self.anchors = [None; ROWS_MAX];
-            }
-            // Unconstrained, the proxy is where the device is, to the last bit: the air gives no force.
-            if is_free {
-                self.left = [0.0; COORDINATES_MAX];
-            }
-            self.x = if is_free { x_d } else { optimum.displacement };
-        }
-        x_d
-    }
-
-    /// Adds friction: contacts keep their anchors as far as their cones allow.
-    fn rub(
-        &mut self,
-        (n, stiffness, x_d): (usize, &Displacement, &Displacement),
-        rows: &[ConstraintRow],
-        optimum: &Optimum,
-    ) {
-        let none = ConstraintRow { jacobian: [0.0; COORDINATES_MAX], gap: 0.0 };
-        let tangents = |i: usize| {
-            let row = &self.model.rows()[i];
-            if row.contact_id == LocalRow::OF_NO_CONTACT {
-                return FrictionRows { tangents: [none; 2] };
-            }
-            let slip = row.on_tool - self.anchor(i);
-            let (first, second) = row.normal.any_orthonormal_pair();
-            let tangents = [first, second].map(|along| ConstraintRow {
-                jacobian: self.model.jacobian(row, along),
-                gap: slip.dot(along),
-            });
-            FrictionRows { tangents }
-        };
-        let friction = self.model.friction;
-        let coupling = (n, stiffness, x_d);
-        let found = with_friction(coupling, rows, tangents, friction, optimum);
-        for i in 0..rows.len() {
-            let [f, g] = found.tangent[i];
-            // Squares of forces are far from overflow: no `hypot`, whose last bit depends on the C library.
-            let sticks =
-                (f * f + g * g).sqrt() < friction * found.normal[i] * (1.0 - CONE_SHARE_SLACK);
-            self.anchors[i] = sticks.then(|| self.anchor(i));
-        }
-        self.forces = found.normal;
-        self.x = found.displacement;
-    }
-
-    /// Returns the point at which friction holds a row's point. A new contact is anchored at the present proxy.
-    fn anchor(&self, i: usize) -> DVec3 {
-        let here = || self.model.point_after(&self.model.rows()[i], &self.x);
-        self.anchors[i].unwrap_or_else(here)
     }
 }

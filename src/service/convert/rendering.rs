@@ -5,6 +5,7 @@ use glam::DVec3;
 use super::{FieldError, proto};
 use crate::{
     coupling::{
+        contact_law::ContactLaw,
         local_model::{LocalModel, LocalRow},
         screw::Screw,
         spring::Spring,
@@ -90,6 +91,9 @@ fn local_model(model: &LocalModel, rendering: &Rendering) -> proto::LocalModel {
     let xyz = |vector: fn(&LocalRow) -> DVec3| {
         rows.iter().flat_map(|row| vector(row).to_array()).collect()
     };
+    let laws = if rows.iter().any(|row| row.law.is_some()) { rows } else { &[] };
+    let law =
+        |number: fn(&ContactLaw) -> f64| laws.iter().map(|row| number(&model.law(row))).collect();
     let n_links = rendering.tool_from_link.len();
     let screw = |screw: &Option<Screw>| {
         let [turn, along] = screw.map_or([DVec3::ZERO; 2], |s| [s.turn, s.along]);
@@ -117,6 +121,11 @@ fn local_model(model: &LocalModel, rendering: &Rendering) -> proto::LocalModel {
         gap_m: of(|row| row.gap_m),
         normal_velocity_m_s: of(|row| row.normal_velocity_m_s),
         gap_error_m: of(|row| row.gap_error_m),
+        compliance_m_per_n: law(|law| law.compliance_m_per_n),
+        damping_n_s_per_m: law(|law| law.damping_n_s_per_m),
+        static_friction: law(|law| law.friction.sticking),
+        dynamic_friction: law(|law| law.friction.slipping),
+        stribeck_velocity_m_s: law(|law| law.friction.stribeck_m_s),
     }
 }
 

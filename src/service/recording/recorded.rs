@@ -23,7 +23,7 @@ use crate::{
     proto::{RecordedChange, RecordedSession, RecordingEnd, RecordingHead, TrackStart},
     scene::{
         Limits,
-        saved::{NotAScene, SavedScene, UndrivenScene},
+        saved::{ADDED_IN_FORMAT_4, NotAScene, SavedScene, UndrivenScene},
     },
     store::scenes::file_head,
 };
@@ -250,7 +250,9 @@ impl RecordingReader {
             RecordingError::Message { at: 0, topic, reason }
         };
         let scene = match head.store_format >= file_head::DRIVEN_SINCE {
-            true => postcard::from_bytes::<SavedScene>(&head.scene),
+            true => {
+                postcard::from_bytes::<SavedScene>(&[&*head.scene, &ADDED_IN_FORMAT_4].concat())
+            }
             false => postcard::from_bytes::<UndrivenScene>(&head.scene).map(SavedScene::from),
         };
         let scene = scene.map_err(|error| of_head(format!("scene: {error}")))?;

@@ -25,7 +25,7 @@ use crate::{
     geometry::MeshData,
     proto::{
         DeformRequest, DeformResponse, EditTopologyResponse, HoldTissueRequest, HoldTissueResponse,
-        RecordedChange, RecordedSession, TrackStart, recorded_change::Answer,
+        RecordedChange, RecordedSession, SetFeelResponse, TrackStart, recorded_change::Answer,
         recorded_change::Change,
     },
     scene::saved::SceneChange,
@@ -103,20 +103,25 @@ impl SceneRecorder {
         self.changed(at_ns, Change::Deform(deform), Answer::Deformed(answer));
     }
 
-    /// Records that a tissue was cut, as the request says or [`SceneRecorder::kept_cut`].
+    /// Records that a tissue was cut, as the request says or [`SceneRecorder::kept`].
     pub fn edited(&self, at_ns: u64, cut: Change, mut answer: EditTopologyResponse) {
         timeless::edited(&mut answer);
         self.changed(at_ns, cut, Answer::Edited(answer));
     }
 
-    /// Returns the record of a cut that is made as it was kept.
-    pub fn kept_cut(cut: &SceneChange) -> Change {
-        Change::Saved(postcard::to_stdvec(cut).expect("plain data"))
+    /// Returns the record of a change that is made as it was kept.
+    pub fn kept(change: &SceneChange) -> Change {
+        Change::Saved(postcard::to_stdvec(change).expect("plain data"))
     }
 
     /// Records that a revision of a tissue was held.
     pub fn held(&self, at_ns: u64, hold: HoldTissueRequest, answer: HoldTissueResponse) {
         self.changed(at_ns, Change::Hold(hold), Answer::Held(answer));
+    }
+
+    /// Records that a tissue got other materials.
+    pub fn felt(&self, at_ns: u64, change: &SceneChange, answer: SetFeelResponse) {
+        self.changed(at_ns, SceneRecorder::kept(change), Answer::Felt(answer));
     }
 
     fn changed(&self, at_ns: u64, change: Change, answer: Answer) {

@@ -115,7 +115,9 @@ impl SceneHistory {
                 Some(Change::Edit(request)) => request.tissue_id,
                 Some(Change::Hold(request)) => request.tissue_id,
                 Some(Change::Saved(bytes)) => match saved_change(bytes).map_err(unreadable)? {
-                    SceneChange::Edited { tissue, .. } => tissue.0,
+                    SceneChange::Edited { tissue, .. } | SceneChange::Felt { tissue, .. } => {
+                        tissue.0
+                    }
                     added_or_removed => {
                         match added_or_removed {
                             SceneChange::TissueAdded(tissue) => {
@@ -300,6 +302,14 @@ impl ReplayedScene<'_> {
                 let mut got = convert::deform::edited(&edit, &done, is_driven, 0.0, None);
                 timeless::edited(&mut got);
                 Ok(difference(&got, expected))
+            }
+            (Some(Change::Saved(bytes)), Some(Answer::Felt(expected))) => {
+                let SceneChange::Felt { feel, .. } = saved_change(bytes).map_err(refused)? else {
+                    return Err(refused("its answer is that of materials".to_owned()));
+                };
+                let done = found.set_feel(feel, at_ns);
+                done.map_err(|error| refused(error.to_string()))?;
+                Ok(difference(&convert::feel::felt(&found.current()), expected))
             }
             (Some(Change::Hold(_)), Some(Answer::Held(expected))) => {
                 let held = found.hold();

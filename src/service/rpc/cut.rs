@@ -104,7 +104,7 @@ async fn cut_in_turn(
     let mut recorded_cut = Change::Edit(request);
     if incised.is_some() {
         let made = SceneChange::Edited { tissue: tissue.id(), edit: edit.clone() };
-        recorded_cut = SceneRecorder::kept_cut(&made);
+        recorded_cut = SceneRecorder::kept(&made);
     }
     let mut kept = None;
     if let Some(durable) = host.durable(&tissue) {
@@ -118,7 +118,7 @@ async fn cut_in_turn(
         let cut = SceneChange::Edited { tissue: tissue.id(), edit: edit.clone() };
         if is_driven {
             // Controls may move before the cut is made: the request's weights would be others then.
-            recorded_cut = SceneRecorder::kept_cut(&cut);
+            recorded_cut = SceneRecorder::kept(&cut);
         }
         kept = Some((turn.keep(moved.into_iter().chain([cut]).collect()).await?, now));
     }

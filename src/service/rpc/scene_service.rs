@@ -6,7 +6,7 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 use tracing::Span;
 
-use super::{add, cut, deform::deform, mesh_upload::Requests};
+use super::{add, cut, deform::deform, feel, mesh_upload::Requests};
 use crate::{
     proto::{self, scene_service_server::SceneService},
     scene::Tissue,
@@ -249,6 +249,18 @@ impl SceneService for Scenes {
             Ok::<_, Refused>(answer)
         };
         Ok(Response::new(host.writer.run(tissue, hold).await?.result?))
+    }
+
+    async fn set_feel(
+        &self,
+        request: Request<proto::SetFeelRequest>,
+    ) -> Result<Response<proto::SetFeelResponse>, Status> {
+        let (caller, deadline) = (caller(&request), deadline(&request));
+        let request = request.into_inner();
+        self.registry.open(&request.scene_id).await?;
+        let host = self.registry.owned(&request.scene_id, &caller)?;
+        let set = feel::set_feel(&self.registry, host, &caller, request, deadline);
+        Ok(Response::new(set.await?))
     }
 
     async fn export_tool(

@@ -12,7 +12,7 @@ use crate::scene::{
     saved::NotAScene,
     self_collision::{IntervalEnd, IntervalError, SelfCollisionError},
     tick::TickError,
-    tissue::{deform::DeformError, edit::EditError, incision::IncisionError},
+    tissue::{deform::DeformError, edit::EditError, feel::FeelError, incision::IncisionError},
 };
 use crate::service::host::stream_table::WatchRefused;
 use crate::service::{
@@ -233,6 +233,19 @@ impl From<IncisionError> for Refused {
             | IncisionError::TooDeep { .. } => "incision.depth_m".to_owned(),
         };
         Refused::field(field, format!("incision: {error}"))
+    }
+}
+
+impl From<FeelError> for Refused {
+    fn from(error: FeelError) -> Refused {
+        let message = format!("feel.{error}");
+        let field = match error {
+            FeelError::Materials { .. } => "feel.materials".to_owned(),
+            FeelError::Range { at, number, .. } => format!("feel.materials[{at}].{number}"),
+            FeelError::UnknownMaterial { at, .. } => format!("feel.triangle_materials[{at}]"),
+            FeelError::Triangles { .. } => "feel.triangle_materials".to_owned(),
+        };
+        Refused::field(field, message)
     }
 }
 

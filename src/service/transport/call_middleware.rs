@@ -240,7 +240,7 @@ const OTHER: Method =
 const DEFORM: &str = "SceneService/Deform";
 
 /// Known methods; a client cannot add others to the counts.
-const METHODS: [Method; 23] = {
+const METHODS: [Method; 24] = {
     const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
         Method { name, needs, runs, answers: Small }
     }
@@ -265,6 +265,7 @@ const METHODS: [Method; 23] = {
         large("SceneService/ExportTissue", InBackground, Messages(EXPORT_BYTES)),
         large("SceneService/ExportTool", InBackground, Messages(EXPORT_BYTES)),
         of("SceneService/HoldTissue", CHANGE, InBackground),
+        of("SceneService/SetFeel", CHANGE, InBackground),
         of("HapticService/Track", LOOK, WhereItArrives),
         large("HapticService/QueryDistances", InBackground, Message(QUERY_BYTES)),
         large("HapticService/QueryContacts", InBackground, Message(QUERY_BYTES)),

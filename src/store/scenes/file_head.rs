@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 /// Version of the format: of both kinds of file, of the scenes and changes in them, and of the meaning of changes,
 /// since the new ids of a cut are computed again by each read. Version 1, of builds before the first release, had no
-/// filled holes in its description of a mesh, version 2 no driven tissues.
-pub const VERSION: u32 = 3;
+/// filled holes in its description of a mesh, version 2 no driven tissues, version 3 no materials.
+pub const VERSION: u32 = 4;
 /// First version in which tissues may be driven.
 pub const DRIVEN_SINCE: u32 = 3;
 /// Oldest version that is read.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::file_head::{
     CHECKSUM_BYTES, DRIVEN_SINCE, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole,
 };
-use crate::scene::saved::{SavedScene, UndrivenScene};
+use crate::scene::saved::{ADDED_IN_FORMAT_4, SavedScene, UndrivenScene};
 use crate::store::place::{FileForm, PlaceFile, StorePlace};
 
 /// A scene and its owner.
@@ -58,7 +58,7 @@ impl SceneSnapshot {
 
     fn decode(payload: &[u8], version: u32) -> postcard::Result<SceneSnapshot> {
         if version >= DRIVEN_SINCE {
-            return postcard::from_bytes(payload);
+            return postcard::from_bytes(&[payload, &ADDED_IN_FORMAT_4].concat());
         }
         let (owner, scene): (_, UndrivenScene) = postcard::from_bytes(payload)?;
         Ok(SceneSnapshot { owner, scene: scene.into() })
@@ -115,5 +115,20 @@ impl EncodedSnapshot {
     /// Returns the parts of the file, in order.
     pub fn parts(&self) -> [&[u8]; 4] {
         [&self.head, &self.length, &self.sum, &self.payload]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Format 3 had no materials, which are last.
+    #[test]
+    fn a_scene_of_format_3_is_read() {
+        let snapshot = SceneSnapshot { owner: None, scene: SavedScene::new("old".to_owned()) };
+        let mut payload = postcard::to_stdvec(&snapshot).expect("plain data");
+        assert_eq!(SceneSnapshot::decode(&payload, 4).expect("of format 4"), snapshot);
+        assert_eq!(payload.pop(), Some(0));
+        assert_eq!(SceneSnapshot::decode(&payload, DRIVEN_SINCE).expect("of format 3"), snapshot);
     }
 }

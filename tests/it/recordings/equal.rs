@@ -7,7 +7,7 @@ use std::{
 
 use palpate::{
     config::Config,
-    proto::{RenderState, Tick, TrackResponse},
+    proto::{Feel, Material, MaterialFriction, RenderState, SetFeelRequest, Tick, TrackResponse},
     service::{
         recording::recorded::Recording,
         replay::{ReplayOptions, ReplayReport, ReplayStop, replay_recording},
@@ -89,6 +89,36 @@ async fn each_answer_of_a_recording_is_given_again_to_the_bit() {
         assert_eq!((of_play.equal, of_play.not_comparable), (TICKS + 2, 0), "{of_play:?}");
         println!("{}: {report:?}", instrument.name());
     }
+}
+
+/// Each tick has the materials that it had when it was answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn materials_are_given_again_where_they_were() {
+    let folder = Folder::new("recordings");
+    let mut server = recording_server(&folder.0).await;
+    furnish(&mut server, Instrument::Grasper).await;
+    let friction = MaterialFriction { static_coefficient: 0.5, ..Default::default() };
+    let soft = |stiffness_n_per_m| Material {
+        stiffness_n_per_m,
+        damping_n_s_per_m: 2.0,
+        friction: Some(friction),
+    };
+    for stiffness in [150.0, 900.0] {
+        let feel = Some(Feel { materials: vec![soft(stiffness)], triangle_materials: Vec::new() });
+        let request = SetFeelRequest { scene_id: SCENE.to_owned(), tissue_id: 1, feel };
+        server.scenes.set_feel(request).await.expect("a material");
+        burst(&mut server).await;
+    }
+    play(&mut server).await;
+    end(&mut server).await;
+    let report = replayed(ended(&file_of(&folder.0)));
+    assert!(report.is_equal() && report.changes_stopped.is_none(), "{report:?}");
+    assert_eq!(report.equal_changes as u64, 2 * TICKS / 12 + 2 + 2);
+    let [soft, hard, of_play] = &report.sessions[..] else { panic!("{report:?}") };
+    for of_burst in [soft, hard] {
+        assert_eq!(of_burst.equal + of_burst.coalesced, TICKS, "{of_burst:?}");
+    }
+    assert_eq!((of_play.equal, of_play.not_comparable), (TICKS + 2, 0), "{of_play:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

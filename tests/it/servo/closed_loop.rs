@@ -15,12 +15,13 @@ use palpate::{
     },
     oracle::{Random, shapes},
     proxy::RenderOptions,
+    scene::tissue::feel::{Material, MaterialFriction},
     servo::{ServoOptions, ServoState},
 };
 
 use crate::{
     proxy::{
-        organs,
+        feel, organs,
         stage::{ProxyStage, slab},
     },
     seed::{Seed, is_full},
@@ -345,6 +346,41 @@ fn friction_encoders_and_jitter_give_no_energy() {
             let felt = run(scene, cell, true, &mut seed.random(0));
             let rms_n = if felt.n > 0.0 { felt.rms_n() } else { 0.0 };
             println!("{name}: {:.4} mJ beyond, {rms_n:.4} N RMS", 1e3 * felt.beyond_j);
+            assert!(felt.beyond_j <= 0.0, "{name}: {} J given", felt.beyond_j);
+            assert!(rms_n < RMS_N_MAX, "{name}: {rms_n} N");
+        }
+    }
+}
+
+/// A soft, damped and rubbing tissue with hard nodules gives no energy either, nor a step at a nodule's border.
+#[test]
+fn materials_give_no_energy() {
+    let seed = Seed::or(64);
+    let friction = MaterialFriction { sticking: 0.4, slipping: 0.2, stribeck_m_s: 0.01 };
+    let soft = Material { damping_n_s_per_m: 2.0, ..feel::SOFT };
+    let rubbing = Material { friction: Some(friction), ..soft };
+    let cells = [USUAL, Cell { sample_s: 1e-3, delay_s: 0.005, loss: 0.0, ..USUAL }];
+    for (name, make, materials) in [
+        ("pressed", pressed_slab as fn(Cell) -> Scene, [soft, feel::HARD]),
+        ("slide", |cell| dragged(cell, 0.0), [feel::SOFT, feel::HARD]),
+        ("slide, damped", |cell| dragged(cell, 0.0), [soft, feel::HARD]),
+        ("slide, rubbing", |cell| dragged(cell, 0.0), [rubbing, feel::HARD]),
+        ("over ridges", |cell| dragged(cell, 0.005), [soft, feel::HARD]),
+    ] {
+        for cell in cells {
+            let scene = make(cell);
+            let is_nodule = |p: DVec3| (p.x / 0.01).rem_euclid(2.0) < 0.8;
+            feel::paint(&scene.stage, &materials, |p| u8::from(is_nodule(p)));
+            let felt = run(scene, cell, true, &mut seed.random(0));
+            let rms_n = if felt.n > 0.0 { felt.rms_n() } else { 0.0 };
+            println!(
+                "{name}, {:.0} ms late: {:.3} mJ put in, {:.4} mJ beyond, {rms_n:.4} N RMS, steps of {:.3} N",
+                1e3 * cell.delay_s,
+                1e3 * felt.put_in_j,
+                1e3 * felt.beyond_j,
+                felt.step_n_max
+            );
+            assert!(felt.put_in_j > 1e-5, "{name}: nothing was touched");
             assert!(felt.beyond_j <= 0.0, "{name}: {} J given", felt.beyond_j);
             assert!(rms_n < RMS_N_MAX, "{name}: {rms_n} N");
         }

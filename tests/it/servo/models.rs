@@ -38,6 +38,7 @@ pub fn plane(contact_id: u64, on_tool: DVec3, gap_m: f64) -> LocalRow {
         gap_m,
         normal_velocity_m_s: 0.0,
         gap_error_m: 0.0,
+        law: None,
     }
 }
 

@@ -35,6 +35,7 @@ use palpate::{
             binding::{Binding, BindingError, Controls},
             cells::{CellTree, VolumeBinding, tetrahedra_of},
             edit::TopologyEdit,
+            feel::Feel,
             incision::{Incised, Incision},
             vertex_weights::VertexWeights,
         },
@@ -447,6 +448,15 @@ impl Theatre for LocalTheatre {
             }
         };
         Ok(found.iter().map(point).collect())
+    }
+
+    fn set_feel(&self, tissue: u32, feel: Option<Feel>) -> Result<u64, Failure> {
+        self.scene.check()?;
+        let tissue = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?;
+        let set = tissue.set_feel(feel, self.scene.changed_ns());
+        let revision = set.map_err(|error| Failure::argument(error.to_string()))?;
+        tissue.catch_up();
+        Ok(revision)
     }
 
     fn hold(&self, tissue: u32) -> Result<u64, Failure> {

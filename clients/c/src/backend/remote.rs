@@ -19,7 +19,8 @@ use palpate::{
         Limits, Probe,
         self_collision::{Interval, Scope, SelfCollisionOptions},
         tissue::{
-            binding::ControlMove, deform::Deformation, edit::TopologyEdit, incision::Incision,
+            binding::ControlMove, deform::Deformation, edit::TopologyEdit, feel::Feel,
+            incision::Incision,
         },
     },
     servo::device_servo,
@@ -322,6 +323,12 @@ impl Theatre for RemoteTheatre {
             sign_certainty: found.sign_certainty.get(i).copied().unwrap_or_default().into(),
         };
         Ok(found.signed_distance_m.iter().enumerate().map(point).collect())
+    }
+
+    fn set_feel(&self, tissue: u32, feel: Option<Feel>) -> Result<u64, Failure> {
+        let mut client = self.client();
+        let set = client.set_feel(&self.scene_id, tissue, feel.as_ref());
+        Ok(self.connected.call(set)?.geometry_revision)
     }
 
     fn hold(&self, tissue: u32) -> Result<u64, Failure> {

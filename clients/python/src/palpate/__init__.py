@@ -29,6 +29,7 @@ from .errors import (
     Unauthenticated,
     Unavailable,
 )
+from .feel import Material
 from .haptic_loop import HapticLoop
 from .loop_options import Render, Report
 from .mesh import Link, MeshLike, Probe
@@ -63,6 +64,7 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "Link",
+    "Material",
     "MeshLike",
     "Motion",
     "MeshWarning",

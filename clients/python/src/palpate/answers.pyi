@@ -534,6 +534,22 @@ class LocalModel(Answer):
     @property
     def gap_error_m(self) -> npt.NDArray[np.float64]:
         """Bound on the error of the gap within the radius."""
+    @property
+    def compliance_m_per_n(self) -> npt.NDArray[np.float64]:
+        """Laws of the contacts, five more arrays: see Material. All empty: every contact is rigid, and has
+        `friction`. Compliance is the reciprocal of the stiffness, 0 if rigid."""
+    @property
+    def damping_n_s_per_m(self) -> npt.NDArray[np.float64]:
+        ...
+    @property
+    def static_friction(self) -> npt.NDArray[np.float64]:
+        ...
+    @property
+    def dynamic_friction(self) -> npt.NDArray[np.float64]:
+        ...
+    @property
+    def stribeck_velocity_m_s(self) -> npt.NDArray[np.float64]:
+        ...
 
 class Rendering(Answer):
     """Result of rendering one tool. Scene frame."""
@@ -1142,3 +1158,11 @@ class HoldTissueResponse(Answer):
     @property
     def held_geometry_revisions(self) -> npt.NDArray[np.uint64]:
         """All revisions held now, oldest first, this one last. At most 8: see DeformRequest.hold."""
+
+class SetFeelResponse(Answer):
+    @property
+    def geometry_revision(self) -> int:
+        """The revision from which on ticks feel the materials."""
+    @property
+    def topology_revision(self) -> int:
+        ...

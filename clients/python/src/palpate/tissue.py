@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from . import answers
 from .binding import rows
+from .feel import Material, feel
 from .packed import floats, indices
 from .surface import Surface, joined_surface
 
@@ -136,6 +138,26 @@ class Tissue:
         line = {"path_m": floats(path_m, "path_m").ravel().tolist(), "width_m": width_m, "depth_m": depth_m}
         raw = self._ask("EditTopology", base_topology_revision=base_topology_revision, incision=line)
         return answers.EditTopologyResponse(raw)
+
+    def set_feel(
+        self,
+        materials: Material | Sequence[Material],
+        triangle_materials: npt.ArrayLike | None = None,
+    ) -> answers.SetFeelResponse:
+        """Sets what the tissue feels like to rendered tools, in place of any materials before.
+
+        Where two materials meet, the force changes over the width of a triangle. The surface does
+        not give way: it is where `deform` says.
+
+        Args:
+            materials: one, or a table of at most 256. Empty: the tissue is rigid again.
+            triangle_materials: `(n,)`, an index into the table for each triangle id, removed ones
+                included. None: each triangle has the first.
+
+        Raises:
+            InvalidArgument: a number is out of its range, or there is not one for each triangle.
+        """
+        return answers.SetFeelResponse(self._ask("SetFeel", feel=feel(materials, triangle_materials)))
 
     def export(self) -> Surface:
         """Returns the current surface."""

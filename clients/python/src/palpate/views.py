@@ -31,6 +31,7 @@ ROOTS = [
     "DeformResponse",
     "EditTopologyResponse",
     "HoldTissueResponse",
+    "SetFeelResponse",
 ]
 # Shapes of rows that the field's name does not give.
 ROWS = {

@@ -35,7 +35,7 @@ impl From<UndrivenScene> for SavedScene {
     fn from(scene: UndrivenScene) -> SavedScene {
         let UndrivenScene { id, next_tissue, next_tool, tissues, tools } = scene;
         let tissues = tissues.into_iter().map(SavedTissue::from).collect();
-        SavedScene { id, next_tissue, next_tool, tissues, tools }
+        SavedScene { id, next_tissue, next_tool, tissues, tools, feels: Vec::new() }
     }
 }
 

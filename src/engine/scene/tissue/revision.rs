@@ -13,9 +13,12 @@ use glam::{DVec3, Vec3};
 use super::{
     driven::Driven,
     edit::TopologyEdit,
+    feel::Feel,
     vertex_history::{MotionSince, VertexHistory},
 };
-use crate::{geometry::TriangleId, index::Updated, surface::Surface};
+use crate::{
+    coupling::contact_law::ContactLaw, geometry::TriangleId, index::Updated, surface::Surface,
+};
 
 /// One state of a tissue, never changed after it is published.
 #[derive(Clone)]
@@ -32,6 +35,8 @@ pub struct Revision {
     parents: HashMap<TriangleId, TriangleId>,
     /// Controls that carry the vertices, if any do.
     pub driven: Option<Arc<Driven>>,
+    /// Materials of the triangles, if they were given.
+    pub feel: Option<Arc<Feel>>,
     pub(super) history: VertexHistory,
     /// Organ of the tissue, shared by all revisions: see [`Revision::organ`].
     organ: Arc<AtomicU32>,
@@ -48,6 +53,7 @@ impl Revision {
             seams_revision: 0,
             parents: HashMap::new(),
             driven: None,
+            feel: None,
             history: VertexHistory::default(),
             organ: Arc::default(),
             published_ns: now_ns,
@@ -70,10 +76,11 @@ impl Revision {
         (geometry_revision, topology_revision): (u64, u64),
         parents: impl IntoIterator<Item = (TriangleId, TriangleId)>,
         driven: Option<Driven>,
+        feel: Option<Feel>,
     ) -> Revision {
         let parents = parents.into_iter().collect();
-        let driven = driven.map(Arc::new);
-        Revision { geometry_revision, topology_revision, parents, driven, ..first }
+        let (driven, feel) = (driven.map(Arc::new), feel.map(Arc::new));
+        Revision { geometry_revision, topology_revision, parents, driven, feel, ..first }
     }
 
     /// Returns, for each triangle that a cut added, the triangle it was cut from, by child.
@@ -101,6 +108,14 @@ impl Revision {
             debug_assert!(parent.is_none_or(|p| p < *t), "{parent:?} is no ancestor of {t:?}");
             parent
         })
+    }
+
+    /// Returns the law of a contact at a point of a triangle; `None` if the tissue has no materials. `of_tool`: the
+    /// tool's coefficient of friction, for materials without their own.
+    pub fn contact_law(&self, t: TriangleId, weights: DVec3, of_tool: f64) -> Option<ContactLaw> {
+        let feel = self.feel.as_deref()?;
+        let origin = |t| self.ancestors(t).find(|ancestor| feel.has_material(*ancestor));
+        Some(feel.law(self.surface.mesh(), (t, weights), of_tool, origin))
     }
 
     /// Returns the motion of the vertices since an older geometry revision; `None` if that is too long ago.
@@ -168,5 +183,6 @@ impl Revision {
         self.seams_revision = current.seams_revision;
         self.published_ns = current.published_ns;
         self.driven.clone_from(&current.driven);
+        self.feel.clone_from(&current.feel);
     }
 }

@@ -441,7 +441,9 @@ impl SceneJournal {
                         of_tissue.geometry = of_tissue.geometry.max(*geometry_revision);
                     }
                 }
-                SceneChange::ToolAdded(_) | SceneChange::ToolRemoved(_) => {}
+                SceneChange::ToolAdded(_)
+                | SceneChange::ToolRemoved(_)
+                | SceneChange::Felt { .. } => {}
             }
         }
     }

@@ -1,0 +1,215 @@
+//! Materials of a tissue: a table, and the material of each triangle.
+//!
+//! Materials are contact laws and no deformation: the surface is where the solver says. A contact takes the mean of the
+//! materials about each vertex of its triangle, weighed by its place there. So the law changes over a triangle's width
+//! where materials meet, and not at once.
+
+use std::ops::RangeInclusive;
+
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+
+use crate::coupling::contact_law::{
+    COEFFICIENT_MAX, COMPLIANCE_MAX, ContactLaw, DAMPING_MAX, Friction, STRIBECK_MAX_M_S,
+};
+use crate::geometry::{TriangleId, TriangleMesh, mesh::hubs::VALENCE_MAX};
+
+/// Maximum materials of a tissue: a triangle's material is one byte.
+pub const MATERIALS_MAX: usize = 256;
+
+const STIFFNESS_N_PER_M: RangeInclusive<f64> = 1.0 / COMPLIANCE_MAX..=1e5;
+const STRIBECK_M_S: RangeInclusive<f64> = 0.000_1..=STRIBECK_MAX_M_S;
+
+/// A material.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Material {
+    /// Stiffness in series with the tool's coupling at the contact, N/m, 1 to 100,000; `None`: rigid.
+    pub stiffness_n_per_m: Option<f64>,
+    /// Damping against the approach of the device, N s/m, 0 to 4.
+    pub damping_n_s_per_m: f64,
+    /// Friction in the place of the tool's.
+    pub friction: Option<MaterialFriction>,
+}
+
+/// Friction of a material.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MaterialFriction {
+    /// Coefficient of a contact that sticks, 0 to 2.
+    pub sticking: f64,
+    /// Coefficient of a contact that slips fast, 0 to that of one that sticks.
+    pub slipping: f64,
+    /// Speed at which the coefficient falls from the first to the second, m/s, 0.0001 to 10.
+    pub stribeck_m_s: f64,
+}
+
+/// Materials of a tissue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Feel {
+    /// Materials, at least one.
+    materials: Vec<Material>,
+    /// Material of each triangle, by its id; none: all have the first.
+    of_triangles: Vec<u8>,
+}
+
+/// Errors of a refused feel.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FeelError {
+    /// No materials, or more than a byte can name.
+    #[error("materials has {got}, expected 1 to {MATERIALS_MAX}")]
+    Materials {
+        /// Number of materials given.
+        got: usize,
+    },
+    /// A number out of its range.
+    #[error("materials[{at}].{number} is {got}, expected {} to {}", expected.start(), expected.end())]
+    Range {
+        /// Index of the material.
+        at: usize,
+        /// Name of the number.
+        number: &'static str,
+        /// Given value.
+        got: f64,
+        /// Allowed values.
+        expected: RangeInclusive<f64>,
+    },
+    /// A triangle with a material that is not in the table.
+    #[error("triangle_materials[{at}] is {got}, expected less than {n_materials}")]
+    UnknownMaterial {
+        /// Triangle id.
+        at: usize,
+        /// Given index.
+        got: u8,
+        /// Number of materials.
+        n_materials: usize,
+    },
+    /// Another number of triangles than the tissue has.
+    #[error("triangle_materials has {got}, expected {expected}, one for each triangle id, or none")]
+    Triangles {
+        /// Number given.
+        got: usize,
+        /// Triangle ids of the tissue, removed ones included.
+        expected: usize,
+    },
+}
+
+impl Material {
+    fn check(&self, at: usize) -> Result<(), FeelError> {
+        let stiffness = self.stiffness_n_per_m.map(|k| ("stiffness_n_per_m", k, STIFFNESS_N_PER_M));
+        let friction = self.friction.map(|f| {
+            [
+                ("friction.static_coefficient", f.sticking, 0.0..=COEFFICIENT_MAX),
+                ("friction.dynamic_coefficient", f.slipping, 0.0..=f.sticking),
+                ("friction.stribeck_velocity_m_s", f.stribeck_m_s, STRIBECK_M_S),
+            ]
+        });
+        let damping = ("damping_n_s_per_m", self.damping_n_s_per_m, 0.0..=DAMPING_MAX);
+        let mut all = stiffness.into_iter().chain([damping]).chain(friction.into_iter().flatten());
+        // A NaN is in no range.
+        let outside = all.find(|(_, got, expected)| !expected.contains(got));
+        outside.map_or(Ok(()), |(number, got, expected)| {
+            Err(FeelError::Range { at, number, got, expected })
+        })
+    }
+
+    fn law(&self, of_tool: f64) -> ContactLaw {
+        let friction = self.friction.map_or(Friction::coulomb(of_tool), |f| Friction {
+            sticking: f.sticking,
+            slipping: f.slipping,
+            stribeck_m_s: f.stribeck_m_s,
+        });
+        ContactLaw {
+            compliance_m_per_n: self.stiffness_n_per_m.map_or(0.0, f64::recip),
+            damping_n_s_per_m: self.damping_n_s_per_m,
+            friction,
+        }
+    }
+}
+
+impl Feel {
+    /// Creates the feel of a tissue. `of_triangles`: index of each triangle's material, by triangle id; none: all have
+    /// the first.
+    ///
+    /// # Errors
+    /// Returns an error for the first number that is out of its range.
+    pub fn new(materials: Vec<Material>, of_triangles: Vec<u8>) -> Result<Feel, FeelError> {
+        let feel = Feel { materials, of_triangles };
+        feel.check()?;
+        Ok(feel)
+    }
+
+    fn check(&self) -> Result<(), FeelError> {
+        let n_materials = self.materials.len();
+        if !(1..=MATERIALS_MAX).contains(&n_materials) {
+            return Err(FeelError::Materials { got: n_materials });
+        }
+        self.materials.iter().enumerate().try_for_each(|(at, material)| material.check(at))?;
+        let is_unknown = |m: &u8| usize::from(*m) >= n_materials;
+        match self.of_triangles.iter().position(is_unknown) {
+            Some(at) => {
+                let got = self.of_triangles[at];
+                Err(FeelError::UnknownMaterial { at, got, n_materials })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the table of materials.
+    pub fn materials(&self) -> &[Material] {
+        &self.materials
+    }
+
+    /// Returns the index of each triangle's material, by triangle id; empty: all have the first.
+    pub fn of_triangles(&self) -> &[u8] {
+        &self.of_triangles
+    }
+
+    /// Returns true if the triangle was there when the materials were given.
+    pub(super) fn has_material(&self, t: TriangleId) -> bool {
+        (t.0 as usize) < self.of_triangles.len()
+    }
+
+    /// Checks that the feel was made for a tissue with so many triangle ids.
+    pub(super) fn check_triangles(&self, expected: usize) -> Result<(), FeelError> {
+        let got = self.of_triangles.len();
+        let fits = got == 0 || got == expected;
+        fits.then_some(()).ok_or(FeelError::Triangles { got, expected })
+    }
+
+    /// Returns true if saved data are the feel of a tissue that has so many triangle ids now: a later cut adds some.
+    pub(in crate::scene) fn is_valid(&self, n_triangles: usize) -> bool {
+        self.of_triangles.len() <= n_triangles && self.check().is_ok()
+    }
+
+    /// Returns the allocated memory.
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<Feel>()
+            + size_of::<Material>() * self.materials.capacity()
+            + self.of_triangles.capacity()
+    }
+
+    /// Returns the law of a contact at a point of a triangle. `of_tool`: the tool's coefficient of friction, for
+    /// materials without their own. `origin`: the triangle with a material from which cuts made a triangle.
+    pub(super) fn law(
+        &self,
+        mesh: &TriangleMesh,
+        (t, weights): (TriangleId, DVec3),
+        of_tool: f64,
+        origin: impl Fn(TriangleId) -> Option<TriangleId>,
+    ) -> ContactLaw {
+        if self.of_triangles.is_empty() {
+            return self.materials[0].law(of_tool);
+        }
+        // A triangle whose cut named no origin has the first material.
+        let material = |t: TriangleId| {
+            let known = if self.has_material(t) { Some(t) } else { origin(t) };
+            &self.materials[known.map_or(0, |t| usize::from(self.of_triangles[t.0 as usize]))]
+        };
+        let mut mean = ContactLaw::NONE;
+        for (v, weight) in mesh.vertices(t).into_iter().zip(weights.to_array()) {
+            let about = || mesh.around(v).take(VALENCE_MAX);
+            let share = weight / about().count() as f64;
+            about().for_each(|(other, _)| mean.add(share, &material(other).law(of_tool)));
+        }
+        mean
+    }
+}
