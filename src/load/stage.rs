@@ -2,6 +2,7 @@
 
 pub mod dent;
 pub mod held_device;
+mod nodule;
 pub mod path;
 pub mod phantom;
 
@@ -94,6 +95,10 @@ async fn furnish(
     // The survey follows both uploads: it asks the server about the surface that the ticks will meet.
     let press = if plan.is_rendered { Press::RENDERED } else { Press::PENETRATING };
     let path = Path::survey(client, scene_id, tissue_id, (&plan.organ.bounds, press)).await?;
+    if plan.has_nodule {
+        let feel = nodule::feel(&plan.organ, path.middle()).expect("materials in their ranges");
+        client.set_feel(scene_id, tissue_id, Some(&feel)).await?;
+    }
     Ok((tissue_id, tool_id, path))
 }
 

@@ -12,6 +12,9 @@ use super::{
 };
 use crate::proto::{LinkAnswer, RenderState, Rendering, TrackResponse, Vec3};
 
+/// Depth of the device from which force by depth is a stiffness, metres.
+const DEEP_M: f64 = 0.003;
+
 /// Renderings over a run.
 #[derive(Clone, Debug, Default)]
 pub struct Renderings {
@@ -41,6 +44,8 @@ pub struct FeltSample {
     pub proxy_depth_m: f64,
     /// Magnitude of the force, newtons.
     pub force_n: f64,
+    /// Force of the contacts, without cap and rate, by the depth of the device, N/m; 0 if nothing is pressed deep.
+    pub stiffness_n_per_m: f64,
 }
 
 /// [`Renderings`] for the report.
@@ -58,6 +63,8 @@ pub struct RenderingReport {
     pub force_step_n_max: f64,
     /// Last force.
     pub force_n_end: f64,
+    /// Force of the contacts by the depth of the device, N/m: the 10th and 90th percentile of samples from 3 mm on.
+    pub felt_n_per_m: Option<[f64; 2]>,
     /// Renderings in each state of the proxy.
     pub states: BTreeMap<&'static str, u64>,
     /// Times that the jaws grasped tissue.
@@ -111,7 +118,16 @@ impl Renderings {
         *self.states.entry(state_name(rendering.state())).or_default() += 1;
         self.grasps += rendering.grasps.iter().filter(|grasp| grasp.begins).count() as u64;
         let seconds = answer.client_time_ns as f64 * 1e-9;
-        self.samples.note(FeltSample { seconds, device_depth_m, proxy_depth_m, force_n });
+        let is_pressed = rendering.state() == RenderState::Touching && device_depth_m > DEEP_M;
+        let stiffness_n_per_m =
+            if is_pressed { contact_n(rendering) / device_depth_m } else { 0.0 };
+        self.samples.note(FeltSample {
+            seconds,
+            device_depth_m,
+            proxy_depth_m,
+            force_n,
+            stiffness_n_per_m,
+        });
         self.count += 1;
     }
 
@@ -139,6 +155,14 @@ impl Renderings {
         self.samples.samples()
     }
 
+    fn felt_n_per_m(&self) -> Option<[f64; 2]> {
+        let each = self.samples().iter().map(|sample| sample.stiffness_n_per_m);
+        let mut pressed: Vec<f64> = each.filter(|stiffness| *stiffness > 0.0).collect();
+        pressed.sort_unstable_by(f64::total_cmp);
+        let at = |percent: usize| pressed.get(pressed.len() * percent / 100).copied();
+        Some([at(10)?, at(90)?])
+    }
+
     /// Returns `None` if nothing was rendered. `round_trip_us_p99`: 99th percentile of the ticks' round trips.
     pub fn report(
         &self,
@@ -153,6 +177,7 @@ impl Renderings {
             force_n_max: self.force_n_max,
             force_step_n_max: self.force_step_n_max,
             force_n_end: norm(self.last_force.unwrap_or_default()),
+            felt_n_per_m: self.felt_n_per_m(),
             states: self.states.clone(),
             grasps: self.grasps,
             added_us: self.added.percentiles(),
@@ -165,7 +190,7 @@ impl Renderings {
 
 impl RenderingReport {
     /// Returns the rows for people.
-    pub fn rows(&self) -> [(&'static str, String); 3] {
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
         let late = match self.states.get("late") {
             None => String::new(),
             Some(n) => format!(" ({:.2} in the {n} that were LATE)", 1e3 * self.late_depth_m_max),
@@ -179,8 +204,20 @@ impl RenderingReport {
             "{:.2} N at most, {:.3} N from answer to answer at most, {:.2} N at the end; {} grasps",
             self.force_n_max, self.force_step_n_max, self.force_n_end, self.grasps
         );
-        [("device", device), ("force", force), ("stiffness", self.stiffness_said.clone())]
+        let mut rows = vec![("device", device), ("force", force)];
+        // A rigid tissue feels as the tool's own spring everywhere.
+        if let Some([least, most]) = self.felt_n_per_m.filter(|[least, most]| 1.1 * least < *most) {
+            rows.push(("felt", format!("as a spring of {least:.0} to {most:.0} N/m")));
+        }
+        rows.push(("stiffness", self.stiffness_said.clone()));
+        rows
     }
+}
+
+/// Magnitude of the force of the contacts, newtons.
+fn contact_n(rendering: &Rendering) -> f64 {
+    let forces = rendering.contact_force_xyz_n.chunks_exact(3);
+    norm(forces.fold([0.0; 3], |sum, f| std::array::from_fn(|i| sum[i] + f64::from(f[i]))))
 }
 
 fn norm(v: [f64; 3]) -> f64 {
@@ -242,7 +279,7 @@ mod tests {
         both.add(&felt);
         let report = both.report(Some(4_500.0), &ForcePath::USUAL).expect("rendered");
         assert_eq!((report.proxy_depth_m_max, report.late_depth_m_max), (0.0, 3e-4));
-        let [(_, device), ..] = report.rows();
+        let (_, device) = &report.rows()[0];
         assert!(device.ends_with("proxy 0.00 (0.30 in the 1 that were LATE)"), "{device}");
         // 0.95 N s/m over half a millisecond and 4.5 ms, and over an eighth.
         let said = &report.stiffness_said;

@@ -135,6 +135,9 @@ pub(in crate::load) struct RunArgs {
     /// Fills each hole of the tool in a box with a diagonal of no more than this, metres; 0 for none.
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     fill_holes_m: f64,
+    /// Make the tissue soft, with a hard nodule under the middle of the tool's path, for a rendered tool to feel.
+    #[arg(long)]
+    feel: bool,
     /// Threads that keep a core busy each during the run, as a solver on this machine would.
     #[arg(long, value_name = "N", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(..=i64::from(BUSY_MAX)))]
@@ -242,6 +245,7 @@ impl RunArgs {
             deform_share: None,
             cut_hz: 0.0,
             is_rendered: false,
+            has_nodule: self.feel,
             device: None,
             is_guided: false,
             busy_threads: self.busy,

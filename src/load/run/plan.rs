@@ -30,6 +30,8 @@ pub struct Plan {
     pub cut_hz: f64,
     /// True if the tool is rendered: a hand presses it deeper.
     pub is_rendered: bool,
+    /// True if the tissue is soft, with a hard nodule under the path.
+    pub has_nodule: bool,
     /// Simulated device and hand that hold the tool, with a servo of its own; one client then.
     pub device: Option<DevicePlan>,
     /// True if viewers of the live view may move the device.

@@ -125,6 +125,11 @@ impl Path {
         }
     }
 
+    /// Returns the middle of the path on the surface at rest, scene frame, metres.
+    pub fn middle(&self) -> DVec3 {
+        self.at(0.5).surface
+    }
+
     /// Returns an arc over the longest and the shortest side of the box, not yet on the surface.
     fn above(bounds: &Aabb, press: Press) -> Path {
         let (centre, half) = (bounds.centre(), 0.5 * bounds.size());
