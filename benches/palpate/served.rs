@@ -231,6 +231,7 @@ fn plan(organ: PhantomTissue, tool: &MeshData, n_clients: u32, rate_hz: f64, sec
         deform_share: None,
         cut_hz: 0.0,
         is_rendered: false,
+        has_nodule: false,
         device: None,
         is_guided: false,
         busy_threads: 0,

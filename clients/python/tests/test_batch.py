@@ -87,6 +87,20 @@ def test_copies_have_tissues_of_their_own() -> None:
             batch.deform("slab", positions, hands=[1])
 
 
+def test_copies_have_materials_of_their_own() -> None:
+    tip = octahedron(RADIUS_M)
+    with palpate.Batch({"slab": slab()}, tip, 3, copies=True, stiffness_n_per_m=400) as batch:
+        batch.set_feel("slab", palpate.Material(stiffness_n_per_m=100, friction=0.3), hands=[1])
+        batch.set_feel("slab", [palpate.Material(), palpate.Material(1000)], np.ones(len(slab()[1]), int), hands=[2])
+        depth = 0.001 + STAND_OFF_M
+        springs = [400, 1 / (1 / 400 + 1 / 100), 1 / (1 / 400 + 1 / 1000)]
+        np.testing.assert_allclose(pressed(batch, 0.001).force_n[:, 2], depth * np.array(springs), rtol=1e-3)
+        batch.set_feel("slab", [])
+        np.testing.assert_allclose(pressed(batch, 0.001).force_n[:, 2], depth * 400, rtol=1e-6)
+        with pytest.raises(palpate.InvalidArgument, match="triangle_materials has 2, expected"):
+            batch.set_feel("slab", palpate.Material(100), [0, 0])
+
+
 def test_a_hand_that_is_reset_begins_anew() -> None:
     with palpate.Batch({"slab": slab()}, octahedron(RADIUS_M), 2) as batch:
         assert (pressed(batch, 0.001).force_n[:, 2] > 0.4).all()

@@ -45,6 +45,7 @@ public static class Replay
                 scene.Delete();
             }
             Mirrors(server);
+            Feels(server);
             Hand.Servo(server);
             Hand.Solver(server);
         }
@@ -132,6 +133,39 @@ public static class Replay
         Near(right.TorqueNm.X, -left.TorqueNm.X);
         Near(right.TorqueNm.Y, -left.TorqueNm.Y);
         Near(right.TorqueNm.Z, left.TorqueNm.Z);
+    }
+
+    /// A material is a spring in series: the force of a hand that rests falls to its share, and comes back without it.
+    private static void Feels(Server server)
+    {
+        using (Scene scene = server.CreateScene("feel", Axes.RightHanded))
+        {
+            uint organ = scene.AddTissue("organ", Corners, Sides, 0.05);
+            uint tool = scene.AddTool("tip", Corners, Sides, 0.005);
+            using (Session session = scene.OpenSession(tool, new SessionOptions { LockStep = true }))
+            {
+                double rigid = Rest(session, 300);
+                scene.SetFeel(organ, new[] { new Material { StiffnessNPerM = 100, StaticFriction = 0.1 } }, new byte[8]);
+                double soft = Rest(session, 100) / rigid;
+                Expect(rigid > 0.5 && soft > 0.16 && soft < 0.25, rigid + " N, then " + soft + " of it");
+                scene.SetFeel(organ, null);
+                Expect(Math.Abs(Rest(session, 100) / rigid - 1) < 1e-3, "the organ is rigid again");
+            }
+            scene.Delete();
+        }
+    }
+
+    /// Goes towards the middle of a side for the first of two hundred steps, and then rests.
+    private static double Rest(Session session, int steps)
+    {
+        Wrench felt = default(Wrench);
+        for (int n = 300 - steps; n < 300; n++)
+        {
+            double away = 0.025 - 3e-5 * Math.Min(n, 200);
+            felt = session.Step(new Pose(new Vec3(away, 0.9 * away, 0.8 * away), 0, 0, 0, 1), 1e-3);
+        }
+        Vec3 f = felt.ForceN;
+        return Math.Sqrt(f.X * f.X + f.Y * f.Y + f.Z * f.Z);
     }
 
     private static Wrench Pressed(Server server, Axes axes, int z)

@@ -12,9 +12,9 @@ use crate::coupling::quadratic_programme::COORDINATES_MAX;
 impl GodObject {
     /// Returns true if a contact has friction.
     pub(super) fn has_friction(&self) -> bool {
-        let sticking =
-            |law: &Option<ContactLaw>| law.map_or(self.friction, |l| l.friction.sticking);
-        self.laws.iter().any(|law| sticking(law) > 0.0)
+        let of_tool = self.friction > 0.0;
+        let has_it = |law: &Option<ContactLaw>| law.map_or(of_tool, |l| l.friction.sticking > 0.0);
+        if self.laws.is_empty() { of_tool } else { self.laws.iter().any(has_it) }
     }
 
     /// Returns the force of a contact on the tool. `device`: speed of the device, against which tissue damps.

@@ -87,7 +87,7 @@ pub(super) struct GodObject {
     pub(super) rows: Vec<ConstraintRow>,
     /// Each contact as the programme of the force has it.
     pub(super) shaded: Vec<Shaded>,
-    /// Law of each contact whose tissue has one.
+    /// Law of each contact whose tissue has one; empty if no tissue has any.
     pub(super) laws: Vec<Option<ContactLaw>>,
     /// Speed of the proxy over the last ticks.
     pub(super) speed: Speed,

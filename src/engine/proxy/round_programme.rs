@@ -57,7 +57,9 @@ impl GodObject {
             revision.contact_law(c.tissue_triangle, c.tissue_weights, self.friction)
         };
         self.laws.clear();
-        self.laws.extend(self.contacts.iter().map(law));
+        if motion.tissues.iter().any(|(_, revision)| revision.feel.is_some()) {
+            self.laws.extend(self.contacts.iter().map(law));
+        }
         self.rows.clear();
         self.likely.clear();
         for (i, (c, shaded)) in self.contacts.iter().zip(&self.shaded).enumerate() {
@@ -120,8 +122,7 @@ impl GodObject {
         let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
         self.friction_rows.clear();
         self.anchors_next.clear();
-        let of_tool = ContactLaw::rigid(self.friction);
-        for ((c, shaded), law) in self.contacts.iter().zip(&self.shaded).zip(&self.laws) {
+        for (i, (c, shaded)) in self.contacts.iter().zip(&self.shaded).enumerate() {
             let known = self.anchors.iter().find(|(key, _)| *key == c.key);
             let mesh = motion.tissues[c.tissue].1.surface.mesh();
             let is_there = |a: &FrictionAnchor| mesh.get(a.tissue_triangle).is_some();
@@ -136,7 +137,8 @@ impl GodObject {
                 jacobian: frame.jacobian(c, along),
                 gap: slip.dot(along),
             });
-            let friction = law.unwrap_or(of_tool).friction;
+            let law = self.laws.get(i).copied().flatten();
+            let friction = law.unwrap_or(ContactLaw::rigid(self.friction)).friction;
             let slip_m_s = || self.speed.along_two(&tangents.map(|row| row.jacobian));
             let sticks = known.is_some();
             let coefficient =

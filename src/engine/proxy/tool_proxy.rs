@@ -279,7 +279,11 @@ impl ToolProxy {
         self.has_met_nothing =
             followed && !self.was_put && !self.seen.iter().any(|s| s.embeds() || s.has_moved());
         self.free_what_is_outside(tick);
-        self.note_speeds(&before, &device, tick.dt_s);
+        if tissues.iter().any(|(_, revision)| revision.feel.is_some()) {
+            self.note_speeds(&before, &device, tick.dt_s);
+        } else {
+            self.last_device = None;
+        }
         self.answer(&device, (followed, drawn), tick);
     }
 

@@ -63,7 +63,7 @@ pub struct RenderingReport {
     pub force_step_n_max: f64,
     /// Last force.
     pub force_n_end: f64,
-    /// Force of the contacts by the depth of the device, N/m: the 10th and 90th percentile of samples from 3 mm on.
+    /// Force of the contacts by the depth of the device, N/m: the 3rd and 97th percentile of samples from 3 mm on.
     pub felt_n_per_m: Option<[f64; 2]>,
     /// Renderings in each state of the proxy.
     pub states: BTreeMap<&'static str, u64>,
@@ -120,7 +120,7 @@ impl Renderings {
         let seconds = answer.client_time_ns as f64 * 1e-9;
         let is_pressed = rendering.state() == RenderState::Touching && device_depth_m > DEEP_M;
         let stiffness_n_per_m =
-            if is_pressed { contact_n(rendering) / device_depth_m } else { 0.0 };
+            if is_pressed { contact_force(rendering).length() / device_depth_m } else { 0.0 };
         self.samples.note(FeltSample {
             seconds,
             device_depth_m,
@@ -160,7 +160,7 @@ impl Renderings {
         let mut pressed: Vec<f64> = each.filter(|stiffness| *stiffness > 0.0).collect();
         pressed.sort_unstable_by(f64::total_cmp);
         let at = |percent: usize| pressed.get(pressed.len() * percent / 100).copied();
-        Some([at(10)?, at(90)?])
+        Some([at(3)?, at(97)?])
     }
 
     /// Returns `None` if nothing was rendered. `round_trip_us_p99`: 99th percentile of the ticks' round trips.
@@ -214,10 +214,10 @@ impl RenderingReport {
     }
 }
 
-/// Magnitude of the force of the contacts, newtons.
-fn contact_n(rendering: &Rendering) -> f64 {
+/// Returns the force of the contacts on the tool, newtons.
+pub fn contact_force(rendering: &Rendering) -> DVec3 {
     let forces = rendering.contact_force_xyz_n.chunks_exact(3);
-    norm(forces.fold([0.0; 3], |sum, f| std::array::from_fn(|i| sum[i] + f64::from(f[i]))))
+    forces.map(|f| DVec3::new(f[0].into(), f[1].into(), f[2].into())).sum()
 }
 
 fn norm(v: [f64; 3]) -> f64 {

@@ -12,6 +12,7 @@ use crate::{
         report::{
             Measured,
             fidelity::{Fidelity, FidelityReport, HeldSample},
+            renderings::contact_force,
         },
         stage::{Stage, dent::Dent, path::Site},
     },
@@ -84,9 +85,8 @@ pub async fn compare(
             run.deform(&mut dent, &stage.path.site(frame.site_s)).await?;
         }
         // Without a proxy in time there is no true force to compare with.
-        let Some(offset) = run.proxy_from(sample).await? else { continue };
-        let spring_n = offset * device.stiffness_n_per_m;
-        let true_n = spring_n.clamp_length_max(WrenchLimits::DESKTOP.max_force_n);
+        let Some(borne) = run.force_at(sample).await? else { continue };
+        let true_n = borne.clamp_length_max(WrenchLimits::DESKTOP.max_force_n);
         fidelity.note(sample.seconds, sample.felt_n, true_n);
     }
     Ok(fidelity.report())
@@ -112,8 +112,8 @@ impl LockStep<'_> {
         answer.map(drop).ok_or(ended)
     }
 
-    /// Returns the vector from the device to the proxy, metres; `None` if every attempt was late.
-    async fn proxy_from(&mut self, sample: &HeldSample) -> Result<Option<DVec3>, ClientError> {
+    /// Returns the force of the contacts on the tool, newtons; `None` if every attempt was late.
+    async fn force_at(&mut self, sample: &HeldSample) -> Result<Option<DVec3>, ClientError> {
         let links = self.plan.instrument.link_poses(sample.seconds);
         for _ in 0..ATTEMPTS {
             self.sequence += 1;
@@ -131,9 +131,8 @@ impl LockStep<'_> {
             let answer = answer.map_err(|s| ClientError::of(self.client.server(), "Track", &s))?;
             let answer = answer.ok_or(ended)?;
             let Some(rendering) = answer.renderings.first() else { continue };
-            let proxy = rendering.proxy.as_ref().and_then(|pose| pose.position_m);
-            if let (Some(p), true) = (proxy, rendering.state() != RenderState::Late) {
-                return Ok(Some(DVec3::new(p.x, p.y, p.z) - sample.at.translation));
+            if rendering.state() != RenderState::Late {
+                return Ok(Some(contact_force(rendering)));
             }
         }
         Ok(None)

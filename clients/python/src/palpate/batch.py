@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import Closed, MeshWarning, NotStarted, refused
+from .feel import Material, table
 from .mesh import Link, MeshLike, content_of, links_of
 from .packed import doubles, floats, indices
 from .pose import Pose, as_pose
@@ -74,6 +75,17 @@ class _Link(ctypes.Structure):
         ("rest_pose", ctypes.c_void_p),
         ("fill_holes_m", ctypes.c_double),
         ("weld_m", ctypes.c_double),
+    ]
+
+
+class _Material(ctypes.Structure):
+    _fields_ = [
+        ("stiffness_n_per_m", ctypes.c_double),
+        ("damping_n_s_per_m", ctypes.c_double),
+        ("has_friction", ctypes.c_uint32),
+        ("static_friction", ctypes.c_double),
+        ("dynamic_friction", ctypes.c_double),
+        ("stribeck_velocity_m_s", ctypes.c_double),
     ]
 
 
@@ -315,9 +327,7 @@ class Batch:
             hands: numbers of the hands in whose copies it moves. None: all. Without `copies` there is one scene, and no
                 choice.
         """
-        if hands is not None and len(self._scenes) == 1:
-            raise ValueError("hands of one scene have the same tissues: pass copies=True to Batch")
-        scenes = [self._scenes[0]] if len(self._scenes) == 1 else [self._scene_of(h) for h in self._numbers(hands)]
+        scenes = self._scenes_of(hands)
         all_positions = np.asarray(positions_m, np.float32)
         if all_positions.ndim == 3 and len(all_positions) != len(scenes):
             raise ValueError(f"positions_m is for {len(all_positions)} hands, expected {len(scenes)}")
@@ -325,6 +335,35 @@ class Batch:
             own = floats(all_positions[number] if all_positions.ndim == 3 else all_positions, "positions_m")
             tissue_id, n = ctypes.c_uint32(self._tissues[tissue]), ctypes.c_size_t(len(own))
             self._call("palpate_deform", scene, tissue_id, _place(own), n)
+
+    def set_feel(
+        self,
+        tissue: str,
+        materials: Material | Sequence[Material],
+        triangle_materials: npt.ArrayLike | None = None,
+        hands: npt.ArrayLike | None = None,
+    ) -> None:
+        """Sets what a tissue feels like, as `Tissue.set_feel` does.
+
+        Args:
+            hands: as for `deform`.
+        """
+        each, of_triangles = table(materials, triangle_materials)
+        sent = (_Material * len(each))(*map(_material, each))
+        revision, tissue_id = ctypes.c_uint64(), ctypes.c_uint32(self._tissues[tissue])
+        sizes = ctypes.c_size_t(len(each)), ctypes.c_size_t(len(of_triangles))
+        for scene in self._scenes_of(hands):
+            triangles = _place(of_triangles)
+            self._call(
+                "palpate_set_feel", scene, tissue_id, sent, sizes[0], triangles, sizes[1], ctypes.byref(revision)
+            )
+
+    def _scenes_of(self, hands: npt.ArrayLike | None) -> list[ctypes.c_void_p]:
+        if len(self._scenes) > 1:
+            return [self._scene_of(hand) for hand in self._numbers(hands)]
+        if hands is not None:
+            raise ValueError("hands of one scene have the same tissues: pass copies=True to Batch")
+        return [self._scenes[0]]
 
     def _numbers(self, hands: npt.ArrayLike | None) -> list[int]:
         numbers = range(len(self)) if hands is None else indices(hands, "hands").tolist()
@@ -405,6 +444,16 @@ class Batch:
         if code != 0:
             text = self._library.palpate_last_error().decode()
             raise refused(function, _CODES.get(code, "INTERNAL"), text)
+
+
+def _material(material: Material) -> _Material:
+    friction = material.friction or 0.0
+    dynamic = friction if material.friction_dynamic is None else material.friction_dynamic
+    has_friction = material.friction is not None
+    stiffness = material.stiffness_n_per_m or 0.0
+    return _Material(
+        stiffness, material.damping_n_s_per_m, has_friction, friction, dynamic, material.stribeck_velocity_m_s
+    )
 
 
 def _place(array: Array) -> ctypes.c_void_p:

@@ -33,30 +33,38 @@ class Material:
     stribeck_velocity_m_s: float = 0.01
 
 
-def feel(materials: Material | Sequence[Material], triangle_materials: npt.ArrayLike | None) -> dict[str, Any]:
-    """Returns the fields of `Feel`.
+def table(
+    materials: Material | Sequence[Material], triangle_materials: npt.ArrayLike | None
+) -> tuple[list[Material], npt.NDArray[np.uint8]]:
+    """Returns the materials as a list, and the index of each triangle's material.
 
     Raises:
         ValueError: a triangle's material is no index, or a number is missing.
     """
-    all = [materials] if isinstance(materials, Material) else list(materials)
+    each = [materials] if isinstance(materials, Material) else list(materials)
+    for material in each:
+        if material.stiffness_n_per_m == 0:
+            raise ValueError("stiffness_n_per_m is 0, expected 1 to 100000, or None for a rigid tissue")
+        if material.friction is None and material.friction_dynamic is not None:
+            raise ValueError("friction_dynamic has a value and friction has none")
     of_triangles = indices([] if triangle_materials is None else triangle_materials, "triangle_materials")
     if of_triangles.size and of_triangles.max() > 0xFF:
         raise ValueError(f"triangle_materials goes up to {of_triangles.max()}, expected at most 255")
-    packed = of_triangles.astype(np.uint8).tobytes()
-    return {"materials": [_fields(material) for material in all], "triangle_materials": packed}
+    return each, of_triangles.astype(np.uint8)
+
+
+def feel(materials: Material | Sequence[Material], triangle_materials: npt.ArrayLike | None) -> dict[str, Any]:
+    """Returns the fields of `Feel`. Raises as `table` does."""
+    each, of_triangles = table(materials, triangle_materials)
+    return {"materials": [_fields(material) for material in each], "triangle_materials": of_triangles.tobytes()}
 
 
 def _fields(material: Material) -> dict[str, Any]:
-    if material.stiffness_n_per_m == 0:
-        raise ValueError("stiffness_n_per_m is 0, expected 1 to 100000, or None for a rigid tissue")
     fields = {
         "stiffness_n_per_m": material.stiffness_n_per_m or 0.0,
         "damping_n_s_per_m": material.damping_n_s_per_m,
     }
     if material.friction is None:
-        if material.friction_dynamic is not None:
-            raise ValueError("friction_dynamic has a value and friction has none")
         return fields
     friction = {
         "static_coefficient": material.friction,
