@@ -5,9 +5,13 @@ use palpate::{
     geometry::{MeshData, Pose},
     oracle::{Random, shapes},
     proxy::{RenderOptions, Rendering},
+    scene::tissue::feel::Material,
 };
 
-use super::stage::{ProxyStage, slab};
+use super::{
+    feel,
+    stage::{ProxyStage, slab},
+};
 use crate::seed::{Seed, scaled};
 
 /// Largest step of the tool's origin and of a tool point 15 mm away, metres.
@@ -62,12 +66,19 @@ fn work(before: (&Pose, &Rendering), after: (&Pose, &Rendering)) -> f64 {
 #[test]
 fn closed_motions_give_no_energy_out() {
     for (force_shading_rad, share) in [(0.0, 1e-3), (0.5, 0.05)] {
-        closed_motions(force_shading_rad, share);
+        closed_motions(force_shading_rad, share, None);
     }
 }
 
+/// A tissue of one material is a spring in series everywhere, and damping takes energy alone.
+#[test]
+fn closed_motions_against_a_material_give_no_energy_out() {
+    closed_motions(0.0, 1e-3, Some(feel::SOFT));
+    closed_motions(0.0, 1e-3, Some(Material { damping_n_s_per_m: 2.0, ..feel::SOFT }));
+}
+
 /// Asserts that no closed motion gives out more than a share of the energy put in, beyond it.
-fn closed_motions(force_shading_rad: f64, share: f64) {
+fn closed_motions(force_shading_rad: f64, share: f64, material: Option<Material>) {
     let seed = Seed::or(13);
     let tools = [shapes::sphere(0.004, 6), shapes::cuboid(DVec3::new(0.03, 0.003, 0.003))];
     let (mut worst, mut n_ticks) = (f64::NEG_INFINITY, 0);
@@ -81,6 +92,9 @@ fn closed_motions(force_shading_rad: f64, share: f64) {
                     std::slice::from_ref(tool),
                     |o| RenderOptions { force_shading_rad, ..o },
                 );
+                if let Some(material) = material {
+                    feel::paint(&stage, &[material], |_| 0);
+                }
                 let n = 8000;
                 let (mut put_in, mut given) = (0.0, 0.0);
                 let start = motion.at(0.0);
