@@ -21,6 +21,9 @@ export interface SurfaceChange {
   firstTriangle: number;
   corners: Uint32Array | null;
   removed: Uint32Array | null;
+  firstStiff: number;
+  /** Stiffness of consecutive vertices, N/m; 0: rigid. */
+  stiffness: Float32Array | null;
 }
 
 export interface TissueChange {
@@ -158,7 +161,7 @@ export function readMessage(bytes: Uint8Array): Message {
   return message;
 }
 
-function noChange(): SurfaceChange {
+export function noChange(): SurfaceChange {
   return {
     isNew: false,
     vertices: 0,
@@ -169,6 +172,8 @@ function noChange(): SurfaceChange {
     firstTriangle: 0,
     corners: null,
     removed: null,
+    firstStiff: 0,
+    stiffness: null,
   };
 }
 
@@ -184,6 +189,8 @@ function readSurface(fields: Reader): SurfaceChange {
     else if (field === 7) surface.firstTriangle = fields.uint();
     else if (field === 8) surface.corners = fields.fixed32();
     else if (field === 9) surface.removed = fields.fixed32();
+    else if (field === 10) surface.firstStiff = fields.uint();
+    else if (field === 11) surface.stiffness = fields.floats();
     else fields.skip();
   }
   return surface;

@@ -11,6 +11,7 @@ import { setOptions } from "./options";
 import { element, millimetres, Panel } from "./panel";
 import { Picks } from "./picks";
 import { Stage } from "./stage";
+import { STIFFNESS } from "./surface";
 
 const RATE_HZ = 60;
 /** Delays between attempts to connect, seconds. */
@@ -179,6 +180,9 @@ class View {
       this.depthMax = Math.max(this.depthMax, niceAbove(Math.max(1e-3, ...displacements)));
       element("legend-from").textContent = "0";
       element("legend-to").textContent = `${1000 * this.depthMax} mm from first seen`;
+    } else if (this.colour === "stiffness") {
+      element("legend-from").textContent = `${STIFFNESS.min} N/m`;
+      element("legend-to").textContent = `${STIFFNESS.max.toLocaleString("en")} N/m, or rigid`;
     } else {
       element("legend-from").textContent = `still for ${AGE_MAX_S} s`;
       element("legend-to").textContent = "moved now";

@@ -13,7 +13,9 @@ import {
   type WebGLProgramParametersWithUniforms,
 } from "three";
 
-export type TissueColour = "plain" | "depth" | "age" | "normals";
+/** Modes, in the order of the shader's. */
+const COLOURS = ["plain", "depth", "age", "normals", "stiffness"] as const;
+export type TissueColour = (typeof COLOURS)[number];
 
 /** Seconds after which a moved vertex has the colour of one that never moved. */
 export const AGE_MAX_S = 4;
@@ -45,7 +47,7 @@ export class TissueMaterial extends MeshStandardMaterial {
   }
 
   set mode(mode: TissueColour) {
-    this.shared.uMode.value = ["plain", "depth", "age", "normals"].indexOf(mode);
+    this.shared.uMode.value = COLOURS.indexOf(mode);
   }
 
   set depthMax(metres: number) {
@@ -59,13 +61,13 @@ export class TissueMaterial extends MeshStandardMaterial {
   override onBeforeCompile(shader: WebGLProgramParametersWithUniforms): void {
     Object.assign(shader.uniforms, this.shared);
     shader.vertexShader = shader.vertexShader
-      .replace("#include <common>", "#include <common>\nattribute vec2 history;\nvarying vec2 vHistory;")
+      .replace("#include <common>", "#include <common>\nattribute vec3 history;\nvarying vec3 vHistory;")
       .replace("#include <begin_vertex>", "#include <begin_vertex>\nvHistory = history;");
     shader.fragmentShader = shader.fragmentShader
       .replace(
         "#include <common>",
         `#include <common>
-        varying vec2 vHistory;
+        varying vec3 vHistory;
         uniform int uMode;
         uniform float uDepthMax;
         uniform float uSeconds;
@@ -82,7 +84,8 @@ export class TissueMaterial extends MeshStandardMaterial {
         // The inside is darker and cooler than the outside.
         if (!gl_FrontFacing) diffuseColor.rgb *= vec3(0.22, 0.40, 0.72);
         if (uMode == 1) diffuseColor.rgb = scale(clamp(vHistory.x / uDepthMax, 0.0, 1.0));
-        if (uMode == 2) diffuseColor.rgb = scale(1.0 - clamp((uSeconds - vHistory.y) / ${AGE_MAX_S.toFixed(1)}, 0.0, 1.0));`,
+        if (uMode == 2) diffuseColor.rgb = scale(1.0 - clamp((uSeconds - vHistory.y) / ${AGE_MAX_S.toFixed(1)}, 0.0, 1.0));
+        if (uMode == 4) diffuseColor.rgb = scale(clamp(vHistory.z, 0.0, 1.0));`,
       )
       .replace(
         "#include <opaque_fragment>",

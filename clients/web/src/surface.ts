@@ -1,14 +1,16 @@
 // A surface of the server, ready to be drawn: growable arrays, smooth normals, and for each vertex its distance from
-// its first position and the time at which it last moved.
+// its first position, the time at which it last moved, and how stiff it is.
 
 import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Sphere, Vector3 } from "three";
 
-import type { SurfaceChange, Triple } from "./frames";
+import { noChange, type SurfaceChange, type Triple } from "./frames";
 
 /** Vertices of an edge as one number; there are fewer than 2^26 vertices. */
 const EDGE_BASE = 2 ** 26;
 /** Maximum share of the page's time that is spent on finding open edges. */
 const EDGES_SHARE = 0.1;
+/** Range of the colours of stiffness, N/m; a rigid vertex has the upper one's. */
+export const STIFFNESS = { min: 10, max: 10_000 } as const;
 
 export class Surface {
   readonly geometry = new BufferGeometry();
@@ -24,7 +26,8 @@ export class Surface {
   private positions = new Float32Array(0);
   private normals = new Float32Array(0);
   private first = new Float32Array(0);
-  /** For each vertex: distance from its first position in metres, time in seconds at which it last moved. */
+  /** For each vertex: distance from its first position in metres, time in seconds at which it last moved, stiffness as a
+   * share of the range of colours. */
   private history = new Float32Array(0);
   private corners = new Uint32Array(0);
   private isChanged = false;
@@ -50,6 +53,9 @@ export class Surface {
       const n = positions.length / 3;
       for (let i = 0; i < n; i++) this.move(change.firstVertex + i, positions, 3 * i, seconds);
     }
+    for (const [i, stiffness] of change.stiffness?.entries() ?? []) {
+      this.history[3 * (change.firstStiff + i) + 2] = stiffness === 0 ? 1 : shareOf(stiffness);
+    }
     if (corners !== null) this.corners.set(corners, 3 * change.firstTriangle);
     this.isCut ||= corners !== null || removed !== null;
     this.areEdgesDue ||= this.isCut && this.uncut !== null;
@@ -62,8 +68,7 @@ export class Surface {
   touch(seconds: number): void {
     const positions = this.positions.slice(0, 3 * this.vertices);
     this.positions.fill(Infinity, 0, 3 * this.vertices);
-    const none = { moved: null, corners: null, removed: null, firstVertex: 0, firstTriangle: 0, isNew: false };
-    this.take({ ...none, vertices: this.vertices, triangleIds: this.triangles, positions }, seconds);
+    this.take({ ...noChange(), vertices: this.vertices, triangleIds: this.triangles, positions }, seconds);
   }
 
   /** Updates the drawn arrays after changes. */
@@ -78,7 +83,7 @@ export class Surface {
     }
     if (!this.isRigid) {
       let displacement = 0;
-      for (let i = 0; i < 2 * this.vertices; i += 2) {
+      for (let i = 0; i < 3 * this.vertices; i += 3) {
         displacement = Math.max(displacement, this.history[i]!);
       }
       this.displacement = displacement;
@@ -139,7 +144,7 @@ export class Surface {
     const normal = b.clone().sub(a).cross(c.clone().sub(a)).normalize();
     const [u, v, w] = weights;
     const position = a.multiplyScalar(u).addScaledVector(b, v).addScaledVector(c, w);
-    const displacement = corners.reduce((sum, vertex, k) => sum + weights[k]! * this.history[2 * vertex]!, 0);
+    const displacement = corners.reduce((sum, vertex, k) => sum + weights[k]! * this.history[3 * vertex]!, 0);
     return { position: position.toArray(), normal: normal.toArray(), displacement };
   }
 
@@ -201,15 +206,16 @@ export class Surface {
       this.first[at] = x;
       this.first[at + 1] = y;
       this.first[at + 2] = z;
-      this.history[2 * v] = 0;
-      this.history[2 * v + 1] = -1e9;
+      this.history[3 * v] = 0;
+      this.history[3 * v + 1] = -1e9;
+      this.history[3 * v + 2] = 1;
       return;
     }
     const dx = x - this.first[at]!;
     const dy = y - this.first[at + 1]!;
     const dz = z - this.first[at + 2]!;
-    this.history[2 * v] = Math.sqrt(dx * dx + dy * dy + dz * dz);
-    this.history[2 * v + 1] = seconds;
+    this.history[3 * v] = Math.sqrt(dx * dx + dy * dy + dz * dz);
+    this.history[3 * v + 1] = seconds;
   }
 
   private grow(vertices: number, triangles: number): void {
@@ -228,8 +234,8 @@ export class Surface {
       this.areEdgesDue ||= this.uncut !== null;
       if (!this.isRigid) {
         this.first = grown(this.first, 3 * v);
-        this.history = grown(this.history, 2 * v);
-        this.attribute("history", this.history, 2);
+        this.history = grown(this.history, 3 * v);
+        this.attribute("history", this.history, 3);
       }
     }
     // Positions not received yet are NaN: the first one received is the vertex's first position.
@@ -294,6 +300,11 @@ export class Surface {
       n[i + 2] = z / length;
     }
   }
+}
+
+/** Place of a stiffness in the range of colours, by its logarithm. */
+function shareOf(stiffness: number): number {
+  return Math.log(stiffness / STIFFNESS.min) / Math.log(STIFFNESS.max / STIFFNESS.min);
 }
 
 function grown<T extends Float32Array | Uint32Array>(array: T, length: number): T {

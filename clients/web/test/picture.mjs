@@ -189,6 +189,35 @@ test("a tissue's colours tell where it moved, and when", async () => {
   deformations.end();
 });
 
+test("a tissue's colours tell how stiff its materials are", async () => {
+  const server = await serve();
+  await server.call("CreateScene", { scene_id: SCENE });
+  const mesh = sheet(0.2, 24);
+  const tissue_id = await server.addTissue(SCENE, "sheet", mesh);
+  const page = await view(server.page);
+  await revisions(page, 0, 0);
+  await page.$eval("input[value=stiffness]", (input) => input.click());
+  const colourAt = async (at) => {
+    const [x, y] = await project(page, at);
+    const image = await canvas(page);
+    const i = 4 * (image.width * Math.round(y) + Math.round(x));
+    return [...image.data.subarray(i, i + 3)];
+  };
+  const isBlue = async (at) => until(`blue at ${at}`, async () => (([r, , b]) => b > r)(await colourAt(at)));
+  const isYellow = async (at) => until(`yellow at ${at}`, async () => (([r, , b]) => r > b + 60)(await colourAt(at)));
+  await isYellow([-0.05, 0, 0]);
+  // Soft on one side, hard on the other.
+  const isRight = (t) => [0, 1, 2].every((k) => mesh.positions[3 * mesh.triangles[3 * t + k]] > 0);
+  const triangle_materials = Buffer.from(Array.from({ length: mesh.triangles.length / 3 }, (_, t) => (isRight(t) ? 1 : 0)));
+  const feel = { materials: [{ stiffness_n_per_m: 30 }, { stiffness_n_per_m: 9000 }], triangle_materials };
+  await server.call("SetFeel", { scene_id: SCENE, tissue_id, feel });
+  await isBlue([-0.05, 0, 0]);
+  await isYellow([0.05, 0, 0]);
+  await until("the legend tells the range", async () => /10,000 N\/m/.test(await text(page, "#legend-to")));
+  await server.call("SetFeel", { scene_id: SCENE, tissue_id });
+  await isYellow([-0.05, 0, 0]);
+});
+
 // The deep red of an edge that a cut has opened; the inside of tissue, cooler than its rose outside.
 const isCutEdge = (r, g, b) => r > 60 && r < 130 && g < 45 && b < 50;
 const isInside = (r, g, b) => b > r && r < 110;

@@ -151,6 +151,10 @@ fn surface(
             message.corners = range.clone().flat_map(corners).collect();
         }
         SurfacePart::Removed(removed) => message.removed_triangles = removed.clone(),
+        SurfacePart::Stiffness(first, stiffness) => {
+            message.first_stiff_vertex = *first as u32;
+            message.stiffness_n_per_m = stiffness.clone();
+        }
     }
     message
 }

@@ -1,5 +1,7 @@
 //! Materials over the wire: what is refused, what the hand and a servo feel, and what a restart keeps.
 
+use std::process::Command;
+
 use glam::DVec3;
 use palpate::{
     client::local_model::fill,
@@ -22,6 +24,7 @@ use crate::support::{
         tool_piece, vec3,
     },
     process::Process,
+    program::under_test,
     refusal::assert_refused,
     server::{HandFed, TestServer, with_kept_fields},
 };
@@ -184,6 +187,12 @@ async fn materials_outlive_their_server() {
         drop(server);
         process.signal(signal);
         tokio::task::spawn_blocking(move || process.end()).await.expect("no panic");
+        if signal == "TERM" {
+            // Into a snapshot.
+            let mut compact = Command::new(under_test());
+            compact.args(["scenes", "compact"]).env("PALPATE_DATA_DIR", &folder.0);
+            assert!(compact.output().expect("it runs").status.success());
+        }
         process = Process::serve_keeping(&folder.0, &[], &[]);
         server = TestServer::connect(process.address()).await;
         let mut stream = looped(&mut server).await;

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     geometry::{LoadOptions, Orientation, mesh::load::load},
     oracle::{Random, shapes},
-    scene::tissue::deform::Deformation,
+    scene::tissue::{deform::Deformation, feel::Material},
 };
 
 #[test]
@@ -44,4 +44,40 @@ fn seams_outlive_a_restart() {
     assert_eq!(restored.report().welded_edges, all - 2);
     assert_eq!(put(&restored, home), all);
     assert_eq!(put(&tissue, home), all);
+}
+
+/// A scene is saved with its materials; a removed tissue and a tissue that is rigid again have none.
+#[test]
+fn materials_are_saved_and_forgotten_with_their_tissues() {
+    let scene = Scene::new("stage".to_owned(), Limits::default());
+    for name in ["first", "second"] {
+        let loaded = load(shapes::cuboid(DVec3::splat(0.1)), &LoadOptions::default());
+        scene.add_tissue(name, loaded.expect("a mesh"), TissueOptions::default(), 0).expect("room");
+    }
+    let soft = |stiffness| Material { stiffness_n_per_m: Some(stiffness), ..Material::default() };
+    let feel = Feel::new(vec![soft(100.0), soft(50.0)], vec![1; 12]).expect("materials");
+    for tissue in scene.tissues().iter() {
+        tissue.set_feel(Some(feel.clone()), 0).expect("one for each triangle");
+    }
+    let mut saved = scene.saved();
+    assert_eq!(saved.feels, [(TissueId(1), feel.clone()), (TissueId(2), feel.clone())]);
+    let no_tools = |_: &str, _: &Surface, _: &FieldOptions| -> Result<Field, NotAScene> {
+        unreachable!("there are none")
+    };
+    let restored = Scene::restored(saved.clone(), Limits::default(), 0, no_tools).expect("a scene");
+    assert_eq!(restored.saved().feels, saved.feels);
+    let second = restored.tissue(TissueId(2)).expect("there").current().contact_law(
+        TriangleId(3),
+        DVec3::X,
+        0.0,
+    );
+    assert_eq!(second.expect("a law").compliance_m_per_n, 1.0 / 50.0);
+    saved.apply(SceneChange::TissueRemoved(TissueId(1))).expect("it fits");
+    saved.check().expect("a scene");
+    let short = Feel::new(vec![soft(100.0)], vec![0; 13]).expect("materials");
+    let change = |feel| SceneChange::Felt { tissue: TissueId(2), feel };
+    saved.apply(change(Some(short))).expect_err("of other triangles");
+    assert_eq!(saved.feels, [(TissueId(2), feel)]);
+    saved.apply(change(None)).expect("it fits");
+    assert!(saved.feels.is_empty());
 }

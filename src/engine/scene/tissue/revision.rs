@@ -118,6 +118,15 @@ impl Revision {
         Some(feel.law(self.surface.mesh(), (t, weights), of_tool, origin))
     }
 
+    /// Returns the stiffness of the materials at a vertex, N/m; 0 if it is rigid.
+    pub fn stiffness_at(&self, v: u32) -> f64 {
+        let mesh = self.surface.mesh();
+        let Some((t, corner)) = mesh.around(v).next() else { return 0.0 };
+        let law = self.contact_law(t, DVec3::AXES[corner], 0.0);
+        let compliance = law.map_or(0.0, |law| law.compliance_m_per_n);
+        if compliance > 0.0 { compliance.recip() } else { 0.0 }
+    }
+
     /// Returns the motion of the vertices since an older geometry revision; `None` if that is too long ago.
     pub(in crate::scene) fn since(&self, geometry_revision: u64) -> Option<MotionSince<'_>> {
         debug_assert!(

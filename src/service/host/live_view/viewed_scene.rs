@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::seen_surface::{MovedVertices, SeenSurface, SurfaceChange};
-use crate::scene::{Scene, Tissue, TissueId, Tool, ToolId};
+use crate::scene::{Scene, Tissue, TissueId, Tool, ToolId, tissue::feel::Feel};
 
 /// Maximum vertices or triangles of one piece: 256 KiB at most, well below the message limit.
 const PIECE: usize = 16_384;
@@ -27,6 +27,8 @@ struct ViewedTissue {
     surface: SeenSurface,
     /// Geometry and topology revisions that the viewer has; `None` if it has nothing yet.
     revisions: Option<(u64, u64)>,
+    /// Materials that the viewer has.
+    feel: Option<Arc<Feel>>,
 }
 
 /// A piece that a viewer lacks.
@@ -73,6 +75,8 @@ pub enum SurfacePart {
     Triangles(Range<usize>),
     /// Removed triangles.
     Removed(Vec<u32>),
+    /// Stiffness of the materials at a range of vertices, N/m; 0: rigid.
+    Stiffness(usize, Vec<f32>),
 }
 
 impl ViewedScene {
@@ -145,7 +149,17 @@ impl ViewedTissue {
             age_ns: now_ns.saturating_sub(now.published_ns),
             piece,
         };
-        let mut parts = changed(change, mesh.positions().len()).peekable();
+        let is_same = match (&self.feel, &now.feel) {
+            (Some(seen), Some(feel)) => Arc::ptr_eq(seen, feel) && !is_cut,
+            (seen, feel) => seen.is_none() && feel.is_none(),
+        };
+        self.feel.clone_from(&now.feel);
+        let n_felt = if is_same { 0 } else { mesh.positions().len() };
+        let felt = pieces(0..n_felt).map(|range| {
+            let stiffness = range.clone().map(|v| now.stiffness_at(v as u32) as f32).collect();
+            SurfacePart::Stiffness(range.start, stiffness)
+        });
+        let mut parts = changed(change, mesh.positions().len()).chain(felt).peekable();
         // Vertices moved there and back since the last frame: the revision is sent nevertheless.
         let same = parts.peek().is_none().then(|| SurfacePart::Moved(Vec::new()));
         numbered(before.is_none(), same.into_iter().chain(parts)).map(piece).collect()
