@@ -1,13 +1,14 @@
 //! Materials for the wire.
 
 use crate::{
+    coupling::contact_law::Friction,
     proto,
-    scene::tissue::feel::{Feel, Material, MaterialFriction},
+    scene::tissue::feel::{Feel, Material},
 };
 
 /// Converts materials to their message; `None`: no materials.
 pub(super) fn on_the_wire(feel: Option<&Feel>) -> proto::Feel {
-    let friction = |of: MaterialFriction| proto::MaterialFriction {
+    let friction = |of: Friction| proto::MaterialFriction {
         static_coefficient: of.sticking,
         dynamic_coefficient: Some(of.slipping),
         stribeck_velocity_m_s: of.stribeck_m_s,

@@ -2,7 +2,7 @@
 
 use palpate::{
     coupling::contact_law::Friction,
-    scene::tissue::feel::{Feel, MATERIALS_MAX, Material, MaterialFriction},
+    scene::tissue::feel::{Feel, MATERIALS_MAX, Material},
 };
 
 use crate::{
@@ -71,7 +71,7 @@ fn material(sent: &palpate_material) -> Material {
     Material {
         stiffness_n_per_m: unless_0(sent.stiffness_n_per_m),
         damping_n_s_per_m: sent.damping_n_s_per_m,
-        friction: (sent.has_friction != 0).then(|| MaterialFriction {
+        friction: (sent.has_friction != 0).then(|| Friction {
             sticking: sent.static_friction,
             slipping: sent.dynamic_friction,
             stribeck_m_s: unless_0(sent.stribeck_velocity_m_s).unwrap_or(Friction::STRIBECK_M_S),

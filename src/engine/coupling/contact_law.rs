@@ -14,19 +14,22 @@
 //! ```text
 //! mu(s) = mu_d + (mu_s - mu_d) exp(-(s / s_0)^2)                                              (2)
 //! ```
-//! (Armstrong-Helouvry, Dupont, Canudas de Wit, "A survey of models, analysis tools and compensation methods for the
-//! control of machines with friction", Automatica 30(7), 1994, (10) with the Gaussian of their table 2.)
+//! (the Gaussian form of the Stribeck curve: Armstrong-Helouvry, Dupont, Canudas de Wit, "A survey of models, analysis
+//! tools and compensation methods for the control of machines with friction", Automatica 30(7), 1994).
+
+use serde::{Deserialize, Serialize};
 
 use super::{quadratic_programme::Displacement, spring::RangedOption};
+use crate::geometry::tolerance::CONTACT_SLACK;
 
 /// Coefficients of friction of a contact.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Friction {
     /// Coefficient of a contact that sticks, 0 to 2.
     pub sticking: f64,
-    /// Coefficient of a contact that slips fast, at most that of one that sticks.
+    /// Coefficient of a contact that slips fast, 0 to that of one that sticks.
     pub slipping: f64,
-    /// Speed s_0 of the slip at which a third of the difference is left, m/s, > 0.
+    /// Speed s_0 of the slip at which a third of the difference is left, m/s, 0.0001 to 10.
     pub stribeck_m_s: f64,
 }
 
@@ -95,22 +98,24 @@ impl ContactLaw {
     /// Returns each number, with its name and the least and greatest that a servo accepts.
     pub fn ranged(&self) -> [RangedOption; 5] {
         let Friction { sticking, slipping, stribeck_m_s } = self.friction;
+        // A mean of materials at their limit may exceed it by rounding.
+        let up_to = |most: f64| [0.0, most * (1.0 + CONTACT_SLACK)];
         [
-            ("compliance_m_per_n", self.compliance_m_per_n, [0.0, COMPLIANCE_MAX]),
-            ("damping_n_s_per_m", self.damping_n_s_per_m, [0.0, DAMPING_MAX]),
-            ("friction_static", sticking, [0.0, COEFFICIENT_MAX]),
-            ("friction_dynamic", slipping, [0.0, COEFFICIENT_MAX]),
-            ("stribeck_velocity_m_s", stribeck_m_s, [0.0, STRIBECK_MAX_M_S]),
+            ("compliance_m_per_n", self.compliance_m_per_n, up_to(COMPLIANCE_MAX)),
+            ("damping_n_s_per_m", self.damping_n_s_per_m, up_to(DAMPING_MAX)),
+            ("static_friction", sticking, up_to(COEFFICIENT_MAX)),
+            ("dynamic_friction", slipping, up_to(COEFFICIENT_MAX)),
+            ("stribeck_velocity_m_s", stribeck_m_s, up_to(STRIBECK_MAX_M_S)),
         ]
     }
 
     /// Returns the share of a rigid contact's force that the contact bears: formula 1 of the module. `jacobian`: its
-    /// row; `n`: number of coordinates.
-    pub fn share(&self, n: usize, stiffness: &Displacement, jacobian: &Displacement) -> f64 {
+    /// row.
+    pub fn share(&self, stiffness: &Displacement, jacobian: &Displacement) -> f64 {
         if self.compliance_m_per_n == 0.0 {
             return 1.0;
         }
-        let give: f64 = jacobian[..n].iter().zip(stiffness).map(|(j, k)| j * j / k).sum();
+        let give: f64 = jacobian.iter().zip(stiffness).map(|(j, k)| j * j / k).sum();
         if give > 0.0 { give / (give + self.compliance_m_per_n) } else { 1.0 }
     }
 

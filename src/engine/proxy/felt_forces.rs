@@ -7,7 +7,6 @@ use super::{
     near_contact::{NearContact, ProxyForce},
 };
 use crate::coupling::contact_law::{ContactLaw, Speed};
-use crate::coupling::quadratic_programme::COORDINATES_MAX;
 
 impl GodObject {
     /// Returns true if a contact has friction.
@@ -26,7 +25,7 @@ impl GodObject {
         }
         let jacobian = &self.rows[at].jacobian;
         let damped_n = law.damped_n(device.along(jacobian)) * normal_n / self.patch_n(at);
-        let share = law.share(COORDINATES_MAX, &self.stiffness, jacobian);
+        let share = law.share(&self.stiffness, jacobian);
         force * share + self.shaded[at].normal * damped_n
     }
 

@@ -74,7 +74,7 @@ impl HeldModel {
         };
         for (i, row) in model.rows().iter().enumerate() {
             held.jacobians[i] = model.jacobian(row, row.normal);
-            held.shares[i] = model.law(row).share(COORDINATES_MAX, stiffness, &held.jacobians[i]);
+            held.shares[i] = model.law(row).share(stiffness, &held.jacobians[i]);
         }
         let Some(before) = before else { return held };
         held.speed = before.speed;

@@ -5,7 +5,7 @@ use crate::{
     coupling::contact_law::Friction,
     scene::{
         Revision,
-        tissue::feel::{Feel, FeelError, Material, MaterialFriction},
+        tissue::feel::{Feel, FeelError, Material},
     },
 };
 
@@ -20,7 +20,7 @@ pub fn feel(sent: proto::Feel) -> Result<Option<Feel>, FeelError> {
 
 fn material(sent: &proto::Material) -> Material {
     let unless_0 = |number: f64| (number != 0.0).then_some(number);
-    let friction = |sent: &proto::MaterialFriction| MaterialFriction {
+    let friction = |sent: &proto::MaterialFriction| Friction {
         sticking: sent.static_coefficient,
         slipping: sent.dynamic_coefficient.unwrap_or(sent.static_coefficient),
         stribeck_m_s: unless_0(sent.stribeck_velocity_m_s).unwrap_or(Friction::STRIBECK_M_S),

@@ -2,6 +2,7 @@
 
 use glam::DVec3;
 use palpate::{
+    coupling::contact_law::Friction,
     geometry::Pose,
     oracle::shapes,
     proxy::{RenderOptions, Rendering},
@@ -9,7 +10,7 @@ use palpate::{
         TissueId,
         tissue::{
             edit::TopologyEdit,
-            feel::{Feel, Material, MaterialFriction},
+            feel::{Feel, Material},
         },
     },
 };
@@ -24,8 +25,7 @@ const TICK_S: f64 = 1e-3;
 pub const SOFT: Material =
     Material { stiffness_n_per_m: Some(200.0), damping_n_s_per_m: 0.0, friction: None };
 pub const HARD: Material = Material { stiffness_n_per_m: Some(2_000.0), ..SOFT };
-const RUBBING: MaterialFriction =
-    MaterialFriction { sticking: 0.5, slipping: 0.2, stribeck_m_s: 0.01 };
+const RUBBING: Friction = Friction { sticking: 0.5, slipping: 0.2, stribeck_m_s: 0.01 };
 
 /// Gives the first tissue of a stage materials, by the centroids of its triangles.
 pub fn paint(stage: &ProxyStage, materials: &[Material], of: impl Fn(DVec3) -> u8) {
@@ -222,6 +222,22 @@ fn friction_sticks_and_slips_as_the_material_says() {
             println!("between {low:.3} and {high:.3}");
             assert!(low < 0.4 && high > 0.49, "it sticks and slips by turns: {low}, {high}");
         }
+    }
+}
+
+/// A mean of materials at their limits is within the limits of a servo, wherever the tool is.
+#[test]
+fn materials_at_their_limits_make_a_model() {
+    let friction = Friction { sticking: 2.0, slipping: 2.0, stribeck_m_s: 10.0 };
+    let most =
+        Material { stiffness_n_per_m: Some(1.0), damping_n_s_per_m: 4.0, friction: Some(friction) };
+    let mut stage = ball_on_slab(|o| RenderOptions { local_model: true, ..o });
+    paint(&stage, &[most], |_| 0);
+    for i in 0..200 {
+        let got = stage.tick(pressed(1.3e-5 * f64::from(i), 1e-3));
+        let model = got.local_model.expect("in time");
+        assert!(!model.rows().is_empty());
+        model.check().expect("a model");
     }
 }
 

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, f64::consts::TAU};
 use glam::DVec3;
 use palpate::{
     client::mesh_source::MeshSource,
-    coupling::{local_model::LocalModel, posture::Posture, spring::Spring},
+    coupling::{contact_law::Friction, local_model::LocalModel, posture::Posture, spring::Spring},
     geometry::{MeshData, Pose},
     load::stage::{
         held_device::{DeviceMotion, HeldDevice},
@@ -15,7 +15,7 @@ use palpate::{
     },
     oracle::{Random, shapes},
     proxy::RenderOptions,
-    scene::tissue::feel::{Material, MaterialFriction},
+    scene::tissue::feel::Material,
     servo::{ServoOptions, ServoState},
 };
 
@@ -356,7 +356,7 @@ fn friction_encoders_and_jitter_give_no_energy() {
 #[test]
 fn materials_give_no_energy() {
     let seed = Seed::or(64);
-    let friction = MaterialFriction { sticking: 0.4, slipping: 0.2, stribeck_m_s: 0.01 };
+    let friction = Friction { sticking: 0.4, slipping: 0.2, stribeck_m_s: 0.01 };
     let soft = Material { damping_n_s_per_m: 2.0, ..feel::SOFT };
     let rubbing = Material { friction: Some(friction), ..soft };
     let cells = [USUAL, Cell { sample_s: 1e-3, delay_s: 0.005, loss: 0.0, ..USUAL }];

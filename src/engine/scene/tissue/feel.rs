@@ -28,18 +28,7 @@ pub struct Material {
     /// Damping against the approach of the device, N s/m, 0 to 4.
     pub damping_n_s_per_m: f64,
     /// Friction in the place of the tool's.
-    pub friction: Option<MaterialFriction>,
-}
-
-/// Friction of a material.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MaterialFriction {
-    /// Coefficient of a contact that sticks, 0 to 2.
-    pub sticking: f64,
-    /// Coefficient of a contact that slips fast, 0 to that of one that sticks.
-    pub slipping: f64,
-    /// Speed at which the coefficient falls from the first to the second, m/s, 0.0001 to 10.
-    pub stribeck_m_s: f64,
+    pub friction: Option<Friction>,
 }
 
 /// Materials of a tissue.
@@ -112,15 +101,10 @@ impl Material {
     }
 
     fn law(&self, of_tool: f64) -> ContactLaw {
-        let friction = self.friction.map_or(Friction::coulomb(of_tool), |f| Friction {
-            sticking: f.sticking,
-            slipping: f.slipping,
-            stribeck_m_s: f.stribeck_m_s,
-        });
         ContactLaw {
             compliance_m_per_n: self.stiffness_n_per_m.map_or(0.0, f64::recip),
             damping_n_s_per_m: self.damping_n_s_per_m,
-            friction,
+            friction: self.friction.unwrap_or(Friction::coulomb(of_tool)),
         }
     }
 }
@@ -207,7 +191,8 @@ impl Feel {
         let mut mean = ContactLaw::NONE;
         for (v, weight) in mesh.vertices(t).into_iter().zip(weights.to_array()) {
             let about = || mesh.around(v).take(VALENCE_MAX);
-            let share = weight / about().count() as f64;
+            // A weight may be negative by rounding, and no law is.
+            let share = weight.max(0.0) / about().count() as f64;
             about().for_each(|(other, _)| mean.add(share, &material(other).law(of_tool)));
         }
         mean
