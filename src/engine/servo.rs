@@ -5,7 +5,8 @@
 //! the delay added). An answer therefore carries the contacts themselves, and each sample of the device
 //!
 //! 1. solves the proxy's own programme over them, each gap moved on: `gap(t) = g + J x - v (t - t_0)` ([`state`]);
-//! 2. gives `K (proxy - device) - B v`, with v along the force (Colgate, Stanley, Brown, "Issues in the haptic display
+//! 2. gives `K (proxy - device) - B v`, or less where tissue has materials
+//!    ([`contact_law`](crate::coupling::contact_law)), with v along the force (Colgate, Stanley, Brown, "Issues in the haptic display
 //!    of tool use", 1995: the virtual coupling);
 //! 3. reduces the wrench on the way out while the spring stores energy that nobody has put in ([`passivity`]);
 //! 4. keeps to the cap and the rate of change, fades the force if the model is too old, and brings it back in a ramp.

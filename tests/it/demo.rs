@@ -144,21 +144,22 @@ fn a_rendered_demo_tells_what_the_hand_felt() {
 
 #[cfg_attr(windows, ignore = "a Ctrl-C reaches the tests too")]
 /// The coupling's 200 N/m are in series with the organ's 300 and the nodule's 5,000: 120 and 192 N/m. The coupling gives
-/// way more at the jaws than at the hand, so that it is felt more.
+/// way more at the jaws than at the hand, so that it is felt more. At 50 Hz every tick is in time.
 #[test]
 fn a_soft_organ_and_its_nodule_are_felt_apart() {
     let report = ReportFile::new("feel");
     let mut command = Command::new(under_test());
     // The tip passes the middle of its path two seconds after the start.
-    command.args(["demo", "--feel", "--seconds", "4", "--report"]).arg(&report.0);
-    let done = command.output().expect("it runs");
+    command.args(["load", "--render", "--feel", "--rate", "50", "--deform-hz", "0"]);
+    let done = command.args(["--seconds", "5", "--report"]).arg(&report.0).output();
+    let done = done.expect("it runs");
     let table = String::from_utf8(done.stdout).expect("text");
     assert!(done.status.success(), "{}{table}", String::from_utf8_lossy(&done.stderr));
     let json = report.json();
     let felt = json.pointer("/rendering/felt_n_per_m").and_then(Value::as_array).expect("pressed");
     let [least, most] = [0, 1].map(|at| felt[at].as_f64().expect("a number"));
     println!("{least} to {most} N/m");
-    assert!((120.0..150.0).contains(&least) && (180.0..201.0).contains(&most), "{felt:?}");
+    assert!((119.0..150.0).contains(&least) && (170.0..201.0).contains(&most), "{felt:?}");
     assert!(table.contains("as a spring of "), "{table}");
 }
 

@@ -556,19 +556,21 @@ typedef struct palpate_self_contact {
   struct palpate_vec3 normal;
 } palpate_self_contact;
 
-// A law of contacts, which changes their force and no geometry. All 0: rigid, with the tool's friction.
+// A law of contacts, which changes their force and no geometry. All 0 but the size: rigid, with the tool's friction.
 typedef struct palpate_material {
+  // `sizeof(palpate_material)`.
+  uint32_t size;
+  // 0: the tool's friction counts, and the friction's numbers do not.
+  uint32_t has_friction;
   // Stiffness in series with the tool's coupling at the contact, N/m, 1 to 100,000. 0: rigid.
   double stiffness_n_per_m;
   // Damping against the approach of the device, N s/m, 0 to 4.
   double damping_n_s_per_m;
-  // 0: the tool's friction counts, and the following numbers do not.
-  uint32_t has_friction;
   // Coefficient of a contact that sticks, 0 to 2.
   double static_friction;
   // Coefficient of a contact that slips fast, 0 to `static_friction`.
   double dynamic_friction;
-  // Speed at which the coefficient falls from the one to the other, m/s, 0.0001 to 10. 0: 0.01.
+  // Speed at which the coefficient falls from static to dynamic, m/s, 0.0001 to 10. 0: 0.01.
   double stribeck_velocity_m_s;
 } palpate_material;
 

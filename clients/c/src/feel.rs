@@ -8,26 +8,31 @@ use palpate::{
 use crate::{
     border::{array, at_most, call, out, read},
     code::{Failure, palpate_code},
+    growing::{self, growing},
     scene::palpate_scene,
 };
 
-/// A law of contacts, which changes their force and no geometry. All 0: rigid, with the tool's friction.
+/// A law of contacts, which changes their force and no geometry. All 0 but the size: rigid, with the tool's friction.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct palpate_material {
+    /// `sizeof(palpate_material)`.
+    pub size: u32,
+    /// 0: the tool's friction counts, and the friction's numbers do not.
+    pub has_friction: u32,
     /// Stiffness in series with the tool's coupling at the contact, N/m, 1 to 100,000. 0: rigid.
     pub stiffness_n_per_m: f64,
     /// Damping against the approach of the device, N s/m, 0 to 4.
     pub damping_n_s_per_m: f64,
-    /// 0: the tool's friction counts, and the following numbers do not.
-    pub has_friction: u32,
     /// Coefficient of a contact that sticks, 0 to 2.
     pub static_friction: f64,
     /// Coefficient of a contact that slips fast, 0 to `static_friction`.
     pub dynamic_friction: f64,
-    /// Speed at which the coefficient falls from the one to the other, m/s, 0.0001 to 10. 0: 0.01.
+    /// Speed at which the coefficient falls from static to dynamic, m/s, 0.0001 to 10. 0: 0.01.
     pub stribeck_velocity_m_s: f64,
 }
+
+growing!(palpate_material ends with stribeck_velocity_m_s);
 
 /// Gives a tissue materials, in place of those before; with `n_materials` 0 it is rigid again. `triangle_materials` has
 /// an index into `materials` for each triangle id, removed ones included; with `n_triangles` 0 each triangle has the
@@ -53,7 +58,7 @@ pub unsafe extern "C" fn palpate_set_feel(
                 scene.theatre.limits().triangles_per_mesh as usize,
                 "n_triangles",
             )?;
-            let materials = array(materials, n_materials, "materials")?;
+            let materials = growing::read_array(materials, n_materials, "materials")?;
             let of_triangles = array(triangle_materials, n_triangles, "triangle_materials")?;
             let is_none = materials.is_empty() && of_triangles.is_empty();
             let feel = (!is_none).then(|| {

@@ -1475,11 +1475,19 @@ namespace Palpate
     }
 
     /// <summary>
-    ///  A law of contacts, which changes their force and no geometry. All 0: rigid, with the tool's friction.
+    ///  A law of contacts, which changes their force and no geometry. All 0 but the size: rigid, with the tool's friction.
     /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     internal unsafe partial struct palpate_material
     {
+        /// <summary>
+        ///  `sizeof(palpate_material)`.
+        /// </summary>
+        public uint size;
+        /// <summary>
+        ///  0: the tool's friction counts, and the friction's numbers do not.
+        /// </summary>
+        public uint has_friction;
         /// <summary>
         ///  Stiffness in series with the tool's coupling at the contact, N/m, 1 to 100,000. 0: rigid.
         /// </summary>
@@ -1489,10 +1497,6 @@ namespace Palpate
         /// </summary>
         public double damping_n_s_per_m;
         /// <summary>
-        ///  0: the tool's friction counts, and the following numbers do not.
-        /// </summary>
-        public uint has_friction;
-        /// <summary>
         ///  Coefficient of a contact that sticks, 0 to 2.
         /// </summary>
         public double static_friction;
@@ -1501,7 +1505,7 @@ namespace Palpate
         /// </summary>
         public double dynamic_friction;
         /// <summary>
-        ///  Speed at which the coefficient falls from the one to the other, m/s, 0.0001 to 10. 0: 0.01.
+        ///  Speed at which the coefficient falls from static to dynamic, m/s, 0.0001 to 10. 0: 0.01.
         /// </summary>
         public double stribeck_velocity_m_s;
     }

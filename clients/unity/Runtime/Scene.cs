@@ -218,9 +218,9 @@ namespace Palpate
 
         /// <summary>Gives a tissue materials, in place of those before; none: it is rigid again. `triangles` has an index
         /// into them for each triangle id; null: each triangle has the first. Returns the geometry revision.</summary>
-        public ulong SetFeel(uint tissue, Material[] materials, byte[] triangles = null)
+        public ulong SetFeel(uint tissue, TissueMaterial[] materials, byte[] triangles = null)
         {
-            palpate_material[] sent = Array.ConvertAll(materials ?? new Material[0], Material.Sent);
+            palpate_material[] sent = Array.ConvertAll(materials ?? new TissueMaterial[0], TissueMaterial.Sent);
             byte[] each = triangles ?? new byte[0];
             ulong revision;
             fixed (palpate_material* table = sent)

@@ -398,7 +398,7 @@ namespace Palpate
     /// <summary>
     /// A law of contacts, which changes their force and no geometry. All 0: rigid, with the friction of the session.
     /// </summary>
-    public struct Material
+    public struct TissueMaterial
     {
         /// <summary>Stiffness in series with the tool's coupling at the contact, 1 to 100,000. 0: rigid.</summary>
         public double StiffnessNPerM;
@@ -408,14 +408,19 @@ namespace Palpate
         public double? StaticFriction;
         /// <summary>Coefficient of a contact that slips fast. Null: that of one that sticks.</summary>
         public double? DynamicFriction;
-        /// <summary>Speed at which the coefficient falls from the one to the other. 0: 0.01.</summary>
+        /// <summary>Speed at which the coefficient falls from static to dynamic. 0: 0.01.</summary>
         public double StribeckVelocityMPerS;
 
-        internal static palpate_material Sent(Material material)
+        internal static unsafe palpate_material Sent(TissueMaterial material)
         {
+            if (material.DynamicFriction.HasValue && !material.StaticFriction.HasValue)
+            {
+                throw new ArgumentException("DynamicFriction has a value and StaticFriction has none");
+            }
             double still = material.StaticFriction ?? 0;
             return new palpate_material
             {
+                size = (uint)sizeof(palpate_material),
                 stiffness_n_per_m = material.StiffnessNPerM,
                 damping_n_s_per_m = material.DampingNSPerM,
                 has_friction = material.StaticFriction.HasValue ? 1u : 0u,

@@ -145,7 +145,7 @@ public static class Replay
             using (Session session = scene.OpenSession(tool, new SessionOptions { LockStep = true }))
             {
                 double rigid = Rest(session, 300);
-                scene.SetFeel(organ, new[] { new Material { StiffnessNPerM = 100, StaticFriction = 0.1 } }, new byte[8]);
+                scene.SetFeel(organ, new[] { new TissueMaterial { StiffnessNPerM = 100, StaticFriction = 0.1 } }, new byte[8]);
                 double soft = Rest(session, 100) / rigid;
                 Expect(rigid > 0.5 && soft > 0.16 && soft < 0.25, rigid + " N, then " + soft + " of it");
                 scene.SetFeel(organ, null);

@@ -8,8 +8,9 @@
 //! lambda a / (a + c)          a = J K^-1 J^T, the give of the coupling at the contact         (1)
 //! ```
 //! (springs in series: their compliances add). Friction bears the same share, so that a force in its cone stays in it.
-//! Damping adds b v, with v the speed at which the device approaches the surface there, and nothing when the device
-//! leaves. Friction falls from its static to its dynamic coefficient with the speed s of the slip:
+//! Damping adds b v, with v the speed at which the device goes into the surface there, and nothing when the device
+//! leaves. Friction falls from its static to its dynamic coefficient with the speed s of the slip. Both are speeds in
+//! the scene, as if the tissue rested: a moving tissue does not damp a hand that rests.
 //!
 //! ```text
 //! mu(s) = mu_d + (mu_s - mu_d) exp(-(s / s_0)^2)                                              (2)
@@ -68,7 +69,7 @@ impl Friction {
 }
 
 impl ContactLaw {
-    /// Sum of no laws, to which [`ContactLaw::add`] adds.
+    /// Zero, from which a weighted mean is summed up.
     pub const NONE: ContactLaw =
         ContactLaw { compliance_m_per_n: 0.0, damping_n_s_per_m: 0.0, friction: Friction::NONE };
 
@@ -151,7 +152,9 @@ impl Speed {
         }
         let share = 1.0 - (-dt_s / SMOOTHED_S).exp();
         for (speed, moved) in self.0.iter_mut().zip(moved) {
-            *speed += (moved / dt_s - *speed) * share;
+            let next = *speed + (moved / dt_s - *speed) * share;
+            // A leap in no time is no motion.
+            *speed = if next.is_finite() { next } else { 0.0 };
         }
     }
 

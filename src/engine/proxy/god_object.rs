@@ -85,6 +85,8 @@ pub(super) struct GodObject {
     /// Pushes of the contacts on tissues that leave no feasible pose.
     pub(super) pushes: Vec<Push>,
     pub(super) rows: Vec<ConstraintRow>,
+    /// The rows with the contacts' own normals, if `rows` have those of a smooth surface.
+    pub(super) own_rows: Vec<ConstraintRow>,
     /// Each contact as the programme of the force has it.
     pub(super) shaded: Vec<Shaded>,
     /// Law of each contact whose tissue has one; empty if no tissue has any.
@@ -122,6 +124,7 @@ impl GodObject {
             squeezed_m: 0.0,
             pushes: Vec::with_capacity(ROWS_MAX),
             rows: Vec::with_capacity(ROWS_MAX),
+            own_rows: Vec::with_capacity(ROWS_MAX),
             shaded: Vec::with_capacity(ROWS_MAX),
             laws: Vec::with_capacity(ROWS_MAX),
             speed: Speed::default(),

@@ -101,12 +101,14 @@ impl GodObject {
     fn hold_back(&mut self, n: usize, desired: &Displacement) -> Displacement {
         let held = self.posture.scene_from_tool.point(self.hold);
         let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
-        for ((row, c), shaded) in self.rows.iter_mut().zip(&self.contacts).zip(&self.shaded) {
-            row.jacobian = frame.jacobian(c, c.normal);
-            row.gap += shaded.height_m;
-        }
+        self.own_rows.clear();
+        let rows = self.rows.iter().zip(&self.contacts).zip(&self.shaded);
+        self.own_rows.extend(rows.map(|((row, c), shaded)| ConstraintRow {
+            jacobian: frame.jacobian(c, c.normal),
+            gap: row.gap + shaded.height_m,
+        }));
         let programme =
-            Programme { n, stiffness: self.stiffness, desired: *desired, rows: &self.rows };
+            Programme { n, stiffness: self.stiffness, desired: *desired, rows: &self.own_rows };
         programme.solve(&self.likely).displacement
     }
 

@@ -282,7 +282,8 @@ impl ToolProxy {
         if tissues.iter().any(|(_, revision)| revision.feel.is_some()) {
             self.note_speeds(&before, &device, tick.dt_s);
         } else {
-            self.last_device = None;
+            (self.last_device, self.device_speed) = (None, Speed::default());
+            self.god_object.speed = Speed::default();
         }
         self.answer(&device, (followed, drawn), tick);
     }

@@ -241,7 +241,12 @@ impl SavedScene {
                 is_there.then_some(()).ok_or(unknown)?;
                 self.tools.retain(|t| t.id != id);
             }
-            SceneChange::Edited { tissue, edit } => self.tissue(tissue)?.edit(edit)?,
+            SceneChange::Edited { tissue, edit } => {
+                let felt = self.feels.iter().position(|(id, _)| *id == tissue);
+                let felt = felt.map(|at| (at, self.feels[at].1.after(&edit)));
+                self.tissue(tissue)?.edit(edit)?;
+                felt.into_iter().for_each(|(at, feel)| self.feels[at].1 = feel);
+            }
             SceneChange::Felt { tissue, feel } => {
                 let of = self.tissue(tissue)?;
                 feel.iter().try_for_each(|feel| of.check_feel(feel))?;
@@ -266,7 +271,7 @@ impl SavedScene {
 }
 
 impl SceneChange {
-    /// Checks that the tissue or tool of an addition is valid, and so are materials.
+    /// Checks an added tissue or tool, or materials.
     ///
     /// # Errors
     ///
@@ -275,7 +280,7 @@ impl SceneChange {
         match self {
             SceneChange::TissueAdded(tissue) => tissue.check(),
             SceneChange::ToolAdded(tool) => tool.check(),
-            SceneChange::Felt { tissue, feel: Some(feel) } if !feel.is_valid(usize::MAX) => {
+            SceneChange::Felt { tissue, feel: Some(feel) } if !feel.is_table() => {
                 let (kind, id) = ("tissue", tissue.0);
                 Err(NotAScene { kind, id, problem: "has materials that none can have" })
             }
@@ -458,13 +463,20 @@ impl Scene {
     /// them.
     pub fn saved(&self) -> SavedScene {
         let ids = self.ids.lock();
+        let (mut tissues, mut feels) = (Vec::new(), Vec::new());
+        for tissue in self.tissues().iter() {
+            // Of one revision: a cut gives new triangles their materials.
+            let now = tissue.current();
+            tissues.push(tissue.saved_at(&now));
+            feels.extend(now.feel.as_deref().map(|feel| (tissue.id(), feel.clone())));
+        }
         SavedScene {
             id: self.id.clone(),
             next_tissue: TissueId(ids.tissue),
             next_tool: ToolId(ids.tool),
-            tissues: self.tissues().iter().map(|t| t.saved()).collect(),
+            tissues,
             tools: self.tools().iter().map(|t| t.saved()).collect(),
-            feels: self.tissues().iter().filter_map(|t| Some((t.id(), t.feel()?))).collect(),
+            feels,
         }
     }
 
@@ -503,9 +515,12 @@ impl Scene {
 }
 
 impl Tissue {
-    /// Returns the newest revision as saved data.
+    /// Returns the newest revision as saved data, without its materials.
     pub fn saved(&self) -> SavedTissue {
-        let now = self.current();
+        self.saved_at(&self.current())
+    }
+
+    fn saved_at(&self, now: &Revision) -> SavedTissue {
         SavedTissue {
             id: self.id(),
             name: self.name().to_owned(),
@@ -518,11 +533,6 @@ impl Tissue {
             parents: now.parents(),
             driven: now.driven.as_ref().map(|driven| Box::new(Driven::clone(driven))),
         }
-    }
-
-    /// Returns the materials of the newest revision.
-    fn feel(&self) -> Option<Feel> {
-        self.current().feel.as_deref().cloned()
     }
 
     /// Returns the present vertex positions, or the state of the controls that carry them, as a change.

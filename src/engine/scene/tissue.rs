@@ -341,11 +341,12 @@ impl Tissue {
         edit.check(current.surface.mesh(), current.topology_revision, limits)?;
         edit.bind(current.surface.mesh(), current.driven.as_deref())?;
         let driven = current.driven.as_ref().map(|driven| Arc::new(driven.with(&edit.weights)));
+        let feel = current.feel.as_ref().map(|feel| Arc::new(feel.after(&edit)));
         writer.begin_search(&current);
         let first_vertex = current.surface.mesh().positions().len() as u32;
         let mut next = writer.next_revision(&current, false);
         drop(current);
-        next.driven = driven;
+        (next.driven, next.feel) = (driven, feel);
         let first_triangle = next.cut(&edit);
         let topology_revision = next.topology_revision;
         let sign_rule = next.surface.sign_rule();

@@ -38,9 +38,9 @@ pub(super) struct HeldModel {
     left: Displacement,
     /// Normal force of each row at the last sample, newtons, as if it were rigid.
     forces: [f64; ROWS_MAX],
-    /// The same with friction, scene frame, unless every row is rigid.
+    /// Force of each row as if it were rigid, with friction, newtons, scene frame; unused if all rows are rigid.
     pushes: [DVec3; ROWS_MAX],
-    /// Shares of those forces that the rows bear by their laws.
+    /// Share of that force that each row bears by its law.
     shares: [f64; ROWS_MAX],
     is_rigid: bool,
     has_friction: bool,
@@ -123,7 +123,8 @@ impl HeldModel {
         self.left = std::array::from_fn(|i| shown[i] - self.x[i]);
     }
 
-    /// K (proxy - device), with the rest of models before; or the forces that the rows bear by their laws.
+    /// Returns the wrench of the springs, with the rest of models before: K (proxy - device) if all rows are rigid, else
+    /// the sum of the forces that the rows bear by their laws.
     pub(super) fn sprung(&self, x_d: &Displacement, stiffness: &Displacement) -> Wrench {
         let pull = |i: usize| stiffness[i] * (self.x[i] - x_d[i]);
         let own = if self.is_rigid {

@@ -1,6 +1,7 @@
 //! Reads a recording from its file: the changes of the scene, and the ticks of each loop.
 
 use std::{
+    cmp::Ordering,
     collections::BTreeMap,
     fs::File,
     io::{self, Read},
@@ -249,11 +250,12 @@ impl RecordingReader {
             let topic = RECORDING.to_owned();
             RecordingError::Message { at: 0, topic, reason }
         };
-        let scene = match head.store_format >= file_head::DRIVEN_SINCE {
-            true => {
-                postcard::from_bytes::<SavedScene>(&[&*head.scene, &ADDED_IN_FORMAT_4].concat())
+        let scene = match head.store_format.cmp(&file_head::DRIVEN_SINCE) {
+            Ordering::Greater => postcard::from_bytes::<SavedScene>(&head.scene),
+            Ordering::Equal => postcard::from_bytes(&[&*head.scene, &ADDED_IN_FORMAT_4].concat()),
+            Ordering::Less => {
+                postcard::from_bytes::<UndrivenScene>(&head.scene).map(SavedScene::from)
             }
-            false => postcard::from_bytes::<UndrivenScene>(&head.scene).map(SavedScene::from),
         };
         let scene = scene.map_err(|error| of_head(format!("scene: {error}")))?;
         scene.check()?;

@@ -38,7 +38,7 @@ pub async fn set_feel(
     Ok(tokio::spawn(made.in_current_span()).await.map_err(|_| Panicked)??)
 }
 
-/// Checks, persists, makes and records the change, in the scene's turn: no cut comes between check and change.
+/// Checks, persists, makes and records the change. A durable scene's turn keeps cuts from coming in between.
 async fn set_in_turn(
     host: Arc<SceneHost>,
     tissue: TissueId,
@@ -48,11 +48,18 @@ async fn set_in_turn(
     let turn = host.turn().await?;
     let tissue = host.scene.tissue(tissue)?;
     tissue.check_feel(feel.as_ref())?;
-    deadline.commit()?;
-    let change = SceneChange::Felt { tissue: tissue.id(), feel: feel.clone() };
-    turn.keep(vec![change.clone()]).await?;
+    let felt = |feel: Option<Feel>| SceneChange::Felt { tissue: tissue.id(), feel };
+    let (change, before) = (felt(feel.clone()), felt(tissue.current().feel.as_deref().cloned()));
+    let is_kept = host.is_durable();
+    if is_kept {
+        deadline.commit()?;
+        turn.keep(vec![change.clone()]).await?;
+    }
     let recorder = host.recorder().cloned();
     let set = move |tissue: &Tissue, now_ns| {
+        if !is_kept {
+            deadline.commit()?;
+        }
         tissue.set_feel(feel, now_ns)?;
         let answer = convert::feel::felt(&tissue.current());
         // Recorded by the writer thread: changes are recorded in the order in which they are made.
@@ -61,5 +68,11 @@ async fn set_in_turn(
         }
         Ok::<_, Refused>(answer)
     };
-    host.writer.run(tissue, set).await?.result
+    let written = host.writer.run(tissue, set).await.map_err(Refused::from);
+    let done = written.and_then(|written| written.result);
+    if done.is_err() && is_kept {
+        // The engine failed: a restart finds the materials that the tissue has.
+        let _ = turn.keep(vec![before]).await;
+    }
+    done
 }

@@ -57,7 +57,10 @@ impl SceneSnapshot {
     }
 
     fn decode(payload: &[u8], version: u32) -> postcard::Result<SceneSnapshot> {
-        if version >= DRIVEN_SINCE {
+        if version > DRIVEN_SINCE {
+            return postcard::from_bytes(payload);
+        }
+        if version == DRIVEN_SINCE {
             return postcard::from_bytes(&[payload, &ADDED_IN_FORMAT_4].concat());
         }
         let (owner, scene): (_, UndrivenScene) = postcard::from_bytes(payload)?;

@@ -2,7 +2,12 @@
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    coupling::{local_model::LocalModel, posture::Posture, screw::Screw},
+    coupling::{
+        contact_law::{ContactLaw, Friction},
+        local_model::LocalModel,
+        posture::Posture,
+        screw::Screw,
+    },
     geometry::Pose,
     oracle::Random,
     servo::{ServoOptions, ServoState},
@@ -62,6 +67,15 @@ fn model(random: &mut Random, sequence: u64) -> LocalModel {
         row.normal = random.unit_vector();
         row.link = random.below(2);
         row.normal_velocity_m_s = hostile(random, 0.1);
+        row.law = (random.below(2) == 0).then(|| ContactLaw {
+            compliance_m_per_n: hostile(random, 0.05).abs(),
+            damping_n_s_per_m: hostile(random, 4.0).abs(),
+            friction: Friction {
+                sticking: hostile(random, 1.0).abs(),
+                slipping: hostile(random, 1.0).abs(),
+                stribeck_m_s: hostile(random, 0.01).abs(),
+            },
+        });
         if random.below(200) == 0 {
             row.normal = vector(random, 1.0);
         }

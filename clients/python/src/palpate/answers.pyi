@@ -565,7 +565,7 @@ class Rendering(Answer):
     @property
     def link_follow_m(self) -> npt.NDArray[np.float64]:
         """Distance of each link from its commanded pose, metres at the link's farthest point: nonzero for a jaw that
-        closes on tissue. Times link_stiffness_n_per_m it is the force of the grip."""
+        closes on tissue. Times link_stiffness_n_per_m it is the force of the grip on rigid tissue."""
     @property
     def force_n(self) -> npt.NDArray[np.float64]:
         """Force to send to the hand, newtons, at the hold point. Points towards the proxy; zero in the air."""

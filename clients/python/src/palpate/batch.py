@@ -80,9 +80,10 @@ class _Link(ctypes.Structure):
 
 class _Material(ctypes.Structure):
     _fields_ = [
+        ("size", ctypes.c_uint32),
+        ("has_friction", ctypes.c_uint32),
         ("stiffness_n_per_m", ctypes.c_double),
         ("damping_n_s_per_m", ctypes.c_double),
-        ("has_friction", ctypes.c_uint32),
         ("static_friction", ctypes.c_double),
         ("dynamic_friction", ctypes.c_double),
         ("stribeck_velocity_m_s", ctypes.c_double),
@@ -449,10 +450,14 @@ class Batch:
 def _material(material: Material) -> _Material:
     friction = material.friction or 0.0
     dynamic = friction if material.friction_dynamic is None else material.friction_dynamic
-    has_friction = material.friction is not None
-    stiffness = material.stiffness_n_per_m or 0.0
     return _Material(
-        stiffness, material.damping_n_s_per_m, has_friction, friction, dynamic, material.stribeck_velocity_m_s
+        ctypes.sizeof(_Material),
+        material.friction is not None,
+        material.stiffness_n_per_m or 0.0,
+        material.damping_n_s_per_m,
+        friction,
+        dynamic,
+        material.stribeck_velocity_m_s,
     )
 
 

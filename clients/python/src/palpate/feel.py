@@ -23,7 +23,7 @@ class Material:
         friction: coefficient of a contact that sticks, 0 to 2. None: `Render.friction`.
         friction_dynamic: coefficient of a contact that slips fast, at most `friction`. None: the
             same as `friction`.
-        stribeck_velocity_m_s: speed at which the coefficient falls from the one to the other.
+        stribeck_velocity_m_s: speed at which the coefficient falls from static to dynamic, 0.0001 to 10 m/s.
     """
 
     stiffness_n_per_m: float | None = None

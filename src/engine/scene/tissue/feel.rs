@@ -1,7 +1,7 @@
 //! Materials of a tissue: a table, and the material of each triangle.
 //!
 //! Materials are contact laws and no deformation: the surface is where the solver says. A contact takes the mean of the
-//! materials about each vertex of its triangle, weighed by its place there. So the law changes over a triangle's width
+//! materials about each vertex of its triangle, of at most 64 triangles each, weighed by its place there. So the law changes over a triangle's width
 //! where materials meet, and not at once.
 
 use std::ops::RangeInclusive;
@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
+use super::edit::TopologyEdit;
 use crate::coupling::contact_law::{
     COEFFICIENT_MAX, COMPLIANCE_MAX, ContactLaw, DAMPING_MAX, Friction, STRIBECK_MAX_M_S,
 };
@@ -71,7 +72,7 @@ pub enum FeelError {
         /// Number of materials.
         n_materials: usize,
     },
-    /// Another number of triangles than the tissue has.
+    /// A number of triangle materials that differs from the tissue's triangle ids.
     #[error("triangle_materials has {got}, expected {expected}, one for each triangle id, or none")]
     Triangles {
         /// Number given.
@@ -147,9 +148,15 @@ impl Feel {
         &self.of_triangles
     }
 
-    /// Returns true if the triangle was there when the materials were given.
-    pub(super) fn has_material(&self, t: TriangleId) -> bool {
-        (t.0 as usize) < self.of_triangles.len()
+    /// Returns the materials after a cut: each new triangle has that of its parent, or the first.
+    pub(in crate::scene) fn after(&self, cut: &TopologyEdit) -> Feel {
+        let mut after = self.clone();
+        if !self.of_triangles.is_empty() {
+            let of = |t: &TriangleId| self.of_triangles.get(t.0 as usize).copied();
+            let parent = |i: usize| cut.parents.get(i).and_then(of);
+            after.of_triangles.extend((0..cut.added.len()).map(|i| parent(i).unwrap_or(0)));
+        }
+        after
     }
 
     /// Checks that the feel was made for a tissue with so many triangle ids.
@@ -159,9 +166,14 @@ impl Feel {
         fits.then_some(()).ok_or(FeelError::Triangles { got, expected })
     }
 
-    /// Returns true if saved data are the feel of a tissue that has so many triangle ids now: a later cut adds some.
+    /// Returns true if saved data are materials of some tissue.
+    pub(in crate::scene) fn is_table(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    /// Returns true if saved data are the feel of a tissue with so many triangle ids.
     pub(in crate::scene) fn is_valid(&self, n_triangles: usize) -> bool {
-        self.of_triangles.len() <= n_triangles && self.check().is_ok()
+        self.check().and(self.check_triangles(n_triangles)).is_ok()
     }
 
     /// Returns the allocated memory.
@@ -172,27 +184,26 @@ impl Feel {
     }
 
     /// Returns the law of a contact at a point of a triangle. `of_tool`: the tool's coefficient of friction, for
-    /// materials without their own. `origin`: the triangle with a material from which cuts made a triangle.
+    /// materials without their own.
     pub(super) fn law(
         &self,
         mesh: &TriangleMesh,
         (t, weights): (TriangleId, DVec3),
         of_tool: f64,
-        origin: impl Fn(TriangleId) -> Option<TriangleId>,
     ) -> ContactLaw {
         if self.of_triangles.is_empty() {
             return self.materials[0].law(of_tool);
         }
-        // A triangle whose cut named no origin has the first material.
-        let material = |t: TriangleId| {
-            let known = if self.has_material(t) { Some(t) } else { origin(t) };
-            &self.materials[known.map_or(0, |t| usize::from(self.of_triangles[t.0 as usize]))]
-        };
+        let material =
+            |t: TriangleId| &self.materials[usize::from(self.of_triangles[t.0 as usize])];
         let mut mean = ContactLaw::NONE;
         for (v, weight) in mesh.vertices(t).into_iter().zip(weights.to_array()) {
-            let about = || mesh.around(v).take(VALENCE_MAX);
             // A weight may be negative by rounding, and no law is.
-            let share = weight.max(0.0) / about().count() as f64;
+            if weight <= 0.0 {
+                continue;
+            }
+            let about = || mesh.around(v).take(VALENCE_MAX);
+            let share = weight / about().count() as f64;
             about().for_each(|(other, _)| mean.add(share, &material(other).law(of_tool)));
         }
         mean

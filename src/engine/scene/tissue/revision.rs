@@ -114,8 +114,7 @@ impl Revision {
     /// tool's coefficient of friction, for materials without their own.
     pub fn contact_law(&self, t: TriangleId, weights: DVec3, of_tool: f64) -> Option<ContactLaw> {
         let feel = self.feel.as_deref()?;
-        let origin = |t| self.ancestors(t).find(|ancestor| feel.has_material(*ancestor));
-        Some(feel.law(self.surface.mesh(), (t, weights), of_tool, origin))
+        Some(feel.law(self.surface.mesh(), (t, weights), of_tool))
     }
 
     /// Returns the stiffness of the materials at a vertex, N/m; 0 if it is rigid.
