@@ -465,7 +465,7 @@ impl Scene {
         let ids = self.ids.lock();
         let (mut tissues, mut feels) = (Vec::new(), Vec::new());
         for tissue in self.tissues().iter() {
-            // Of one revision: a cut gives new triangles their materials.
+            // Mesh and materials are those of one revision: a cut changes both.
             let now = tissue.current();
             tissues.push(tissue.saved_at(&now));
             feels.extend(now.feel.as_deref().map(|feel| (tissue.id(), feel.clone())));

@@ -233,6 +233,7 @@ fn materials_at_their_limits_make_a_model() {
         Material { stiffness_n_per_m: Some(1.0), damping_n_s_per_m: 4.0, friction: Some(friction) };
     let mut stage = ball_on_slab(|o| RenderOptions { local_model: true, ..o });
     paint(&stage, &[most], |_| 0);
+    press(&mut stage, 1e-3);
     for i in 0..200 {
         let got = stage.tick(pressed(1.3e-5 * f64::from(i), 1e-3));
         let model = got.local_model.expect("in time");
