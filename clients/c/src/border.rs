@@ -168,6 +168,7 @@ mod tests {
             include_str!("scene.rs"),
             include_str!("self_collision.rs"),
             include_str!("driven.rs"),
+            include_str!("feel.rs"),
             include_str!("tube.rs"),
             include_str!("session.rs"),
             include_str!("many.rs"),
