@@ -415,7 +415,7 @@ namespace Palpate
         {
             if (material.DynamicFriction.HasValue && !material.StaticFriction.HasValue)
             {
-                throw new ArgumentException("DynamicFriction has a value and StaticFriction has none");
+                throw new System.ArgumentException("DynamicFriction has a value and StaticFriction has none");
             }
             double still = material.StaticFriction ?? 0;
             return new palpate_material
