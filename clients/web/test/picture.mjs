@@ -146,17 +146,14 @@ test("contacts and forces are the chosen instrument's, contacts without a force 
   await until("its contacts are counted", async () => Number.parseInt(await text(page, "#contacts")) > 0);
 });
 
-test("a tissue's colours tell where it moved, and when", async () => {
+/** A view of a sheet, and the ends of its scale of colours at points of it. */
+async function viewedSheet() {
   const server = await serve();
   await server.call("CreateScene", { scene_id: SCENE });
   const mesh = sheet(0.2, 24);
   const tissue_id = await server.addTissue(SCENE, "sheet", mesh);
   const page = await view(server.page);
   await revisions(page, 0, 0);
-  const deformations = server.deformations();
-  const raise = (beyond, z) => mesh.positions.map((x, i) => (i % 3 === 2 && mesh.positions[i - 2] > beyond ? z : x));
-  await deformations.ask({ scene_id: SCENE, tissue_id, sequence: 1, dense: { positions_m: raise(0.02, 0.01) } });
-  await revisions(page, 1, 0);
   const colourAt = async (at) => {
     const [x, y] = await project(page, at);
     const image = await canvas(page);
@@ -166,6 +163,15 @@ test("a tissue's colours tell where it moved, and when", async () => {
   const choose = (colour) => page.$eval(`input[value=${colour}]`, (input) => input.click());
   const isBlue = async (at) => until(`blue at ${at}`, async () => (([r, , b]) => b > r)(await colourAt(at)));
   const isYellow = async (at) => until(`yellow at ${at}`, async () => (([r, , b]) => r > b + 60)(await colourAt(at)));
+  return { server, mesh, tissue_id, page, choose, isBlue, isYellow };
+}
+
+test("a tissue's colours tell where it moved, and when", async () => {
+  const { server, mesh, tissue_id, page, choose, isBlue, isYellow } = await viewedSheet();
+  const deformations = server.deformations();
+  const raise = (beyond, z) => mesh.positions.map((x, i) => (i % 3 === 2 && mesh.positions[i - 2] > beyond ? z : x));
+  await deformations.ask({ scene_id: SCENE, tissue_id, sequence: 1, dense: { positions_m: raise(0.02, 0.01) } });
+  await revisions(page, 1, 0);
   await choose("depth");
   await isBlue([-0.05, 0, 0]);
   await isYellow([0.06, 0, 0.01]);
@@ -190,21 +196,8 @@ test("a tissue's colours tell where it moved, and when", async () => {
 });
 
 test("a tissue's colours tell how stiff its materials are", async () => {
-  const server = await serve();
-  await server.call("CreateScene", { scene_id: SCENE });
-  const mesh = sheet(0.2, 24);
-  const tissue_id = await server.addTissue(SCENE, "sheet", mesh);
-  const page = await view(server.page);
-  await revisions(page, 0, 0);
-  await page.$eval("input[value=stiffness]", (input) => input.click());
-  const colourAt = async (at) => {
-    const [x, y] = await project(page, at);
-    const image = await canvas(page);
-    const i = 4 * (image.width * Math.round(y) + Math.round(x));
-    return [...image.data.subarray(i, i + 3)];
-  };
-  const isBlue = async (at) => until(`blue at ${at}`, async () => (([r, , b]) => b > r)(await colourAt(at)));
-  const isYellow = async (at) => until(`yellow at ${at}`, async () => (([r, , b]) => r > b + 60)(await colourAt(at)));
+  const { server, mesh, tissue_id, page, choose, isBlue, isYellow } = await viewedSheet();
+  await choose("stiffness");
   await isYellow([-0.05, 0, 0]);
   // Soft on one side, hard on the other.
   const isRight = (t) => [0, 1, 2].every((k) => mesh.positions[3 * mesh.triangles[3 * t + k]] > 0);
