@@ -50,7 +50,7 @@ fn withstand(run: &mut Run, attack: Attack) {
     let (rate_hz, seconds) = if attack == Attack::Fan { (50.0, 12.0) } else { (500.0, 3.0) };
     let plan = bead_plan(1, rate_hz, run.effort.of(seconds, 0.2));
     let [victim, attacker] = [&keys.victim, &keys.attacker]
-        .map(|key| served.server.address().with_key(key).expect("just written"));
+        .map(|key| served.server.address().with_key_file(key).expect("just written"));
     let checksum = served.check_at(&victim, &plan, &bead());
     let stage = served.set_up_at(&victim, &plan);
     let ground = Arc::new(Ground::prepare(attack, &attacker));

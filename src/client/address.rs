@@ -106,9 +106,17 @@ impl ServerAddress {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, or holds no key.
-    pub fn with_key(self, file: &Path) -> io::Result<ServerAddress> {
+    pub fn with_key_file(self, file: &Path) -> io::Result<ServerAddress> {
+        self.with_key(&fs::read_to_string(file)?)
+    }
+
+    /// Adds an API key, without surrounding white space.
+    ///
+    /// # Errors
+    /// Returns an error if the key has a character that no header can hold.
+    pub fn with_key(self, key: &str) -> io::Result<ServerAddress> {
         // Most editors end a file with a line break, which no header may hold.
-        let value = format!("Bearer {}", fs::read_to_string(file)?.trim());
+        let value = format!("Bearer {}", key.trim());
         let mut value: MetadataValue<Ascii> = value.parse().map_err(io::Error::other)?;
         // A sensitive value stays out of logs and out of HPACK's table.
         value.set_sensitive(true);

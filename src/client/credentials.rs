@@ -55,7 +55,7 @@ impl Credentials {
             server = server.trusting(ca).map_err(unread(ca))?;
         }
         if let Some(key) = &self.key_file {
-            server = server.with_key(key).map_err(unread(key))?;
+            server = server.with_key_file(key).map_err(unread(key))?;
         }
         if let (Some(certificate), Some(key)) = (&self.client_certificate, &self.client_key) {
             let shown = server.showing(certificate, key);

@@ -45,13 +45,13 @@ impl Theatre {
         let more = ["--set", &file, "--set", "access.reload_interval=10ms"];
         let mut process = Process::serve("127.0.0.1:0", &more);
         let server = ServerAddress::new(&process.address().to_string());
-        let server = server.with_key(&folder.0.join("key")).expect("a key");
+        let server = server.with_key_file(&folder.0.join("key")).expect("a key");
         Theatre { process, server, keys, folder }
     }
 
     /// Returns the address of this server if it is reached through `address`, with the surgeon's key.
     fn through(&self, address: &str) -> ServerAddress {
-        ServerAddress::new(address).with_key(&self.folder.0.join("key")).expect("a key")
+        ServerAddress::new(address).with_key_file(&self.folder.0.join("key")).expect("a key")
     }
 
     async fn furnish(&self) -> Client {
@@ -295,7 +295,8 @@ async fn what_is_refused_at_the_start_is_told_there() {
     let (code, _) = refused(client.haptics(SCENE, &[7]).await);
     assert_eq!(code, Code::NotFound);
     let wrong = theatre.folder.write("wrong", "nobody-0123456789ab");
-    let wrong = ServerAddress::new(&theatre.server.to_string()).with_key(&wrong).expect("a key");
+    let wrong =
+        ServerAddress::new(&theatre.server.to_string()).with_key_file(&wrong).expect("a key");
     let stranger = Client::connect(&wrong).await.expect("it listens");
     let (code, _) = refused(stranger.haptics(SCENE, &[1]).await);
     assert_eq!(code, Code::Unauthenticated);

@@ -228,6 +228,8 @@ typedef struct palpate_address {
   const char *certificate_key_file;
   // Timeout of a call, seconds; 0: 60.
   double timeout_s;
+  // The API key itself, instead of `key_file`.
+  const char *key;
 } palpate_address;
 
 // Triangles over shared vertices, counter-clockwise seen from outside.

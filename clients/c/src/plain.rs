@@ -237,6 +237,8 @@ pub struct palpate_address {
     pub certificate_key_file: *const c_char,
     /// Timeout of a call, seconds; 0: 60.
     pub timeout_s: f64,
+    /// The API key itself, instead of `key_file`.
+    pub key: *const c_char,
 }
 
 /// Rendering options of a session's tool. `palpate_session_defaults` fills them in; 0 also selects the default.
@@ -292,7 +294,7 @@ pub struct palpate_session_options {
 }
 
 growing!(
-    palpate_address ends with timeout_s,
+    palpate_address ends with key,
     palpate_binding ends with n_hexahedra,
     palpate_contact_query ends with contact_margin_m,
     palpate_cut ends with parents,

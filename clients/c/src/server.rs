@@ -72,9 +72,10 @@ pub unsafe extern "C" fn palpate_connect(
 /// Each text is NULL or ends with a zero byte.
 unsafe fn server_address(address: &palpate_address) -> Result<ServerAddress, Failure> {
     // SAFETY: guaranteed by the caller.
-    let (url, key, ca, certificate, certificate_key) = unsafe {
+    let (url, key, key_file, ca, certificate, certificate_key) = unsafe {
         (
             text(address.url, "url")?,
+            text_or_none(address.key, "key")?,
             text_or_none(address.key_file, "key_file")?,
             text_or_none(address.ca_file, "ca_file")?,
             text_or_none(address.certificate_file, "certificate_file")?,
@@ -83,8 +84,15 @@ unsafe fn server_address(address: &palpate_address) -> Result<ServerAddress, Fai
     };
     let unread = |file: &Path, error| Failure::argument(format!("{}: {error}", file.display()));
     let mut at = ServerAddress::new(url);
-    if let Some(file) = key.map(Path::new) {
-        at = at.with_key(file).map_err(|e| unread(file, e))?;
+    match (key, key_file.map(Path::new)) {
+        (None, None) => {}
+        (Some(key), None) => {
+            at = at.with_key(key).map_err(|e| Failure::argument(format!("key: {e}")))?
+        }
+        (None, Some(file)) => at = at.with_key_file(file).map_err(|e| unread(file, e))?,
+        (Some(_), Some(_)) => {
+            return Err(Failure::argument("key and key_file are both set, expected one of them"));
+        }
     }
     if let Some(file) = ca.map(Path::new) {
         at = at.trusting(file).map_err(|e| unread(file, e))?;

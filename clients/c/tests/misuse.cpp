@@ -174,7 +174,12 @@ void nulls() {
     address.timeout_s = 0;
     address.key_file = "/nowhere/key";
     REFUSED(palpate_connect(VERSION, &address, &server), "/nowhere/key");
+    address.key = "secret";
+    REFUSED(palpate_connect(VERSION, &address, &server), "key and key_file are both set");
     address.key_file = nullptr;
+    address.key = "two\nlines";
+    REFUSED(palpate_connect(VERSION, &address, &server), "key: ");
+    address.key = nullptr;
     address.certificate_file = "/nowhere/certificate";
     REFUSED(palpate_connect(VERSION, &address, &server), "certificate");
     MUST(!server);

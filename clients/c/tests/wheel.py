@@ -1,6 +1,6 @@
 """Steps recorded poses through the Python package's loop, and writes what the server renders: wheel.py FOLDER OUT HOST:PORT
 
-The package has no servo: its force and torque are those of the answers.
+Its force and torque are those of the answers, without a servo.
 """
 
 import pathlib

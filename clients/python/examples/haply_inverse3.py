@@ -3,9 +3,8 @@
     pip install 'clients/python[haply]'
     python haply_inverse3.py [ADDRESS] [--service ws://localhost:10001]
 
-Each message of the service says where the handle is. That goes into the haptic loop, which does not wait, and the force
-of the newest answer goes back: it is as old as a round trip to Palpate, so server and device belong on one machine, and
-the spring is soft. For a stiff one there is the servo of the C library (clients/guides/haply.md).
+Each message of the service says where the handle is, and the servo's force goes back: capped, limited in its rate, and
+gone within 150 ms after Palpate stops to answer. The servo is in the C library, which the wheel has.
 """
 
 from __future__ import annotations
@@ -34,43 +33,6 @@ BALL_RADIUS_M = 0.005
 STIFFNESS_N_PER_M = 200.0
 MAX_FORCE_N = 3.3
 MAX_RATE_N_PER_S = 300.0
-# A force is applied in full while its pose is younger than FRESH_S seconds, and not at all from GONE_S on.
-FRESH_S, GONE_S = 0.02, 0.05
-_NS_PER_S = 1e9
-
-
-class HandForce:
-    """The force on the hand: never above the cap, never changed faster than the rate, and none that is old."""
-
-    def __init__(self, max_force_n: float, max_rate_n_per_s: float) -> None:
-        # The force then fades within FRESH_S however seldom the device sends a message: in one step if the messages are
-        # further apart.
-        if not 0 < max_force_n <= max_rate_n_per_s * FRESH_S:
-            raise ValueError(f"{max_force_n} N at {max_rate_n_per_s} N/s do not fade in {FRESH_S} s")
-        self._max_force_n = max_force_n
-        self._max_rate_n_per_s = max_rate_n_per_s
-        self._force_n = np.zeros(3)
-
-    def step(self, wanted_n: Array, age_s: float, dt_s: float) -> Array:
-        """The force now, N.
-
-        Args:
-            wanted_n: what Palpate said last.
-            age_s: of the pose that this is for.
-            dt_s: since the last call.
-        """
-        size_n = float(np.linalg.norm(wanted_n))
-        fresh = min(1.0, (GONE_S - age_s) / (GONE_S - FRESH_S))
-        # This test also turns a force that is not a number into none.
-        if size_n > 0 and fresh > 0 and np.isfinite(size_n):
-            wanted_n = fresh * min(1.0, self._max_force_n / size_n) * wanted_n
-        else:
-            wanted_n = np.zeros(3)
-        change_n = wanted_n - self._force_n
-        most_n = self._max_rate_n_per_s * min(dt_s, FRESH_S)
-        apart_n = float(np.linalg.norm(change_n))
-        self._force_n = wanted_n if apart_n <= most_n else self._force_n + most_n / apart_n * change_n
-        return self._force_n
 
 
 @dataclass
@@ -112,7 +74,7 @@ def command(device_id: str, force_n: Array) -> dict[str, Any]:
     return {"inverse3": [{"device_id": device_id, "commands": {"set_cursor_force": {"vector": vector}}}]}
 
 
-def feel(loop: palpate.HapticLoop, tool: palpate.Tool, socket: ClientConnection, force: HandForce) -> None:
+def feel(scene: palpate.Scene, render: palpate.Render, socket: ClientConnection) -> None:
     """Until the service ends the connection, which sends one message for each that it gets."""
     device_id = Handle.of(json.loads(socket.recv())).device_id
     still = command(device_id, np.zeros(3))
@@ -123,33 +85,37 @@ def feel(loop: palpate.HapticLoop, tool: palpate.Tool, socket: ClientConnection,
     try:
         # Iteration ends normally when the service ends the connection; sending raises an error.
         with contextlib.suppress(ConnectionClosedOK):
-            exchange(loop, tool, socket, force)
+            exchange(scene, render, socket)
     finally:
         # After any error the device must not keep applying a force.
         with contextlib.suppress(ConnectionClosed):
             socket.send(json.dumps(still))
 
 
-def exchange(loop: palpate.HapticLoop, tool: palpate.Tool, socket: ClientConnection, force: HandForce) -> None:
+def exchange(scene: palpate.Scene, render: palpate.Render, socket: ClientConnection) -> None:
     """Poses of the device to Palpate, forces of Palpate to the device."""
-    at_s, was_ready, shown_s = time.monotonic(), False, 0.0
-    for text in socket:
-        now_s = time.monotonic()
-        handle, answer = Handle.of(json.loads(text)), loop.answer
-        wanted_n, age_s = np.zeros(3), 0.0
-        if handle.is_ready:
-            # This never waits: the server may be away for a while.
-            loop.send({tool: palpate.ToolPose(handle.pose, teleport=not was_ready)})
-            if answer is not None and was_ready:
-                wanted_n = answer.renderings[0].force_n
-                age_s = (time.monotonic_ns() - answer.client_time_ns) / _NS_PER_S
-        felt_n = force.step(wanted_n, age_s, now_s - at_s)
-        socket.send(json.dumps(command(handle.device_id, felt_n)))
-        at_s, was_ready = now_s, handle.is_ready
-        if now_s - shown_s > 0.5:
-            shown_s = now_s
-            is_ready = "" if handle.is_ready else ", not calibrated: put the handle on its rest"
-            print(f"{1e3 * handle.pose.position_m[2]:6.1f} mm, {np.linalg.norm(felt_n):4.2f} N{is_ready}", flush=True)
+    at_s, shown_s, was_ready = time.monotonic(), 0.0, True
+    servo = scene.servo(render)
+    try:
+        for text in socket:
+            now_s, handle = time.monotonic(), Handle.of(json.loads(text))
+            felt_n = np.zeros(3)
+            if handle.is_ready:
+                if not was_ready:
+                    # The hand begins anew where it is: nothing says how it came there.
+                    servo.close()
+                    servo = scene.servo(render)
+                felt_n = servo.step(handle.pose, now_s - at_s).force_n
+            socket.send(json.dumps(command(handle.device_id, felt_n)))
+            at_s, was_ready = now_s, handle.is_ready
+            if now_s - shown_s > 0.5:
+                shown_s = now_s
+                is_ready = "" if handle.is_ready else ", not calibrated: put the handle on its rest"
+                height_mm, size_n = 1e3 * handle.pose.position_m[2], np.linalg.norm(felt_n)
+                print(f"{height_mm:6.1f} mm, {size_n:4.2f} N{is_ready}", flush=True)
+                servo.check()
+    finally:
+        servo.close()
 
 
 def run(
@@ -160,17 +126,17 @@ def run(
     max_rate_n_per_s: float = MAX_RATE_N_PER_S,
 ) -> None:
     """Makes a scene with a pad, and lets the device feel it until the service or Palpate ends."""
-    force = HandForce(max_force_n, max_rate_n_per_s)
     with palpate.connect(address) as server, server.create_scene("inverse3") as scene:
         scene.add_tissue("pad", pad())
-        tool = scene.add_tool("ball", ball())
-        # The server applies the same limits; HandForce guarantees them for the hand.
         render = palpate.Render(
-            tool, stiffness_n_per_m, max_force_n=max_force_n, max_force_rate_n_per_s=max_rate_n_per_s
+            scene.add_tool("ball", ball()),
+            stiffness_n_per_m,
+            max_force_n=max_force_n,
+            max_force_rate_n_per_s=max_rate_n_per_s,
         )
         # No compression: it would cost as much time per message as everything else together.
-        with connect(service, compression=None) as socket, scene.track([tool], render=[render]) as loop:
-            feel(loop, tool, socket, force)
+        with connect(service, compression=None) as socket:
+            feel(scene, render, socket)
 
 
 def pad() -> tuple[Array, npt.NDArray[np.int64]]:

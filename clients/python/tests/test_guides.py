@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import REPOSITORY, ServerProgram, octahedron
+from support import HAS_ENGINE, REPOSITORY, ServerProgram, octahedron
 
 import palpate
 
@@ -206,6 +206,62 @@ def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
         assert not field.forces.array().any()
     finally:
         controller.close()
+
+
+class Device:
+    """A hand that comes down at 50 mm/s to 5 mm below the block's top, and can be unplugged."""
+
+    def __init__(self) -> None:
+        self.height_m, self.is_unplugged = 0.02, False
+        self.felt: list[palpate.Wrench] = []
+
+    def pose(self) -> palpate.PoseLike:
+        time.sleep(0.001)
+        if self.is_unplugged:
+            raise OSError("unplugged")
+        self.height_m = max(self.height_m - 5e-5, 0.0)
+        return (0.0013, 0.0007, self.height_m)
+
+    def apply(self, wrench: palpate.Wrench) -> None:
+        self.felt.append(wrench)
+
+
+@pytest.mark.skipif(not HAS_ENGINE, reason="PALPATE_LIBRARY names no C library")
+def test_a_device_feels_sofa_s_organ_which_bears_its_force(
+    program: ServerProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, device = Node(), Device()
+    option = 'render={"stiffness_n_per_m": 300},'
+    create = guide(program, monkeypatch, lambda code: code.replace(option, option + "device=DEVICE,"))
+    create.__globals__["DEVICE"] = device
+    create(root)
+    root.init()
+    controller = root.objects[-1]
+    field, until = controller.force_field, time.monotonic() + 20
+
+    def step() -> Any:
+        controller.onAnimateBeginEvent({})
+        controller.onAnimateEndEvent({})
+        time.sleep(0.002)
+        assert time.monotonic() < until, field.forces.array().sum(axis=0)
+        return field.forces.array().sum(axis=0)
+
+    try:
+        while abs(step()[2] + 1.5) > 0.015:
+            pass
+        assert device.felt[-1].force_n[2] == pytest.approx(1.5, abs=0.015)
+        # SOFA's instrument is where the hand is.
+        assert controller.frame.position.array()[0].tolist() == [0.0013, 0.0007, 0, 0, 0, 0, 1]
+        controller.nodes.position.array()[:, 2] -= 0.01
+        while step().any():
+            pass
+        device.is_unplugged = True
+        with pytest.raises(OSError, match="unplugged"):
+            while True:
+                step()
+    finally:
+        controller.close()
+    assert not device.felt[-1].force_n.any()
 
 
 def test_every_page_says_what_was_run() -> None:

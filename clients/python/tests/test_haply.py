@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -13,27 +12,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ServerProgram
+from support import HAS_ENGINE, ServerProgram
 
 import palpate
 
+if not HAS_ENGINE:
+    pytest.skip("PALPATE_LIBRARY names no C library", allow_module_level=True)
 pytest.importorskip("websockets", reason="websockets is not installed")
 
 import haply_inverse3  # noqa: E402
 from haply_inverse3 import (  # noqa: E402
     BALL_RADIUS_M,
-    FRESH_S,
-    GONE_S,
     MAX_FORCE_N,
     MAX_RATE_N_PER_S,
     PAD_TOP_M,
     STIFFNESS_N_PER_M,
-    HandForce,
 )
 from inverse_service import Exchange, InverseService  # noqa: E402
 
 # Height at which the ball touches the pad.
 SURFACE_M = PAD_TOP_M + BALL_RADIUS_M
+# Without answers the servo's force fades from an age of 0.1 s on, and is zero 0.05 s later. A message may be late.
+GONE_S = 0.1 + 0.05 + 0.02
 # The proxy keeps a distance of 20 um, and the ball's field is accurate to a thousandth of its diagonal of 17 mm.
 SLACK_N = STIFFNESS_N_PER_M * (20e-6 + 17e-6)
 # Rounding of a sum of doubles.
@@ -96,10 +96,9 @@ def test_the_hand_feels_how_deep_it_presses_and_nothing_outside(
     assert not service.foreign
     assert_bounded(felt, MAX_FORCE_N)
     assert all((one.force_n == 0).all() for one in felt[retreated:])
-    # On the way down the force never exceeds that of the greatest depth reached.
-    depths_m = SURFACE_M - np.minimum.accumulate([one.height_m for one in felt])
-    most_n = STIFFNESS_N_PER_M * np.maximum(depths_m, 0) + SLACK_N * (depths_m > -SLACK_N)
-    assert all(np.linalg.norm(one.force_n) <= most for one, most in zip(felt, most_n, strict=True))
+    # Nothing is felt before the pad is. (On the way in the servo also damps the hand.)
+    first = next(n for n, one in enumerate(felt) if one.height_m < SURFACE_M + 1e-3)
+    assert all((one.force_n == 0).all() for one in felt[:first])
     taken = [1e6 * (one.received_s - one.sent_s) for one in felt]
     rate = len(felt) / (felt[-1].received_s - felt[0].sent_s)
     p50, p99 = np.percentile(taken, [50, 99])
@@ -137,15 +136,15 @@ def test_the_force_fades_when_palpate_is_silent_and_comes_back_with_it(tmp_path:
     client = Client(program.address, service)
     service.wait(100)
     service.move(SURFACE_M - 0.01, 0.2)
-    pressed_n = np.linalg.norm(service.exchanges[-1].force_n)
+    pressed_n = float(np.linalg.norm(service.exchanges[-1].force_n))
     program.stop()
     stopped_s = time.monotonic()
-    service.wait(200)
-    # No answer belongs to a later pose: its age limits the remaining force, which is none in time.
+    service.wait(300)
+    # No answer belongs to a later pose: its age limits the force, which only falls and is none in time.
     since = [one for one in service.exchanges if one.sent_s >= stopped_s]
-    for one in since:
-        left = np.clip((stopped_s + GONE_S - one.sent_s) / (GONE_S - FRESH_S), 0, 1)
-        assert np.linalg.norm(one.force_n) <= left * (pressed_n + SLACK_N)
+    sizes_n = [float(np.linalg.norm(one.force_n)) for one in since]
+    assert all(after <= before + SLACK_N for before, after in zip([pressed_n, *sizes_n[:-1]], sizes_n, strict=True))
+    assert all(size == 0 for one, size in zip(since, sizes_n, strict=True) if one.sent_s > stopped_s + GONE_S)
     assert since[-1].sent_s > stopped_s + GONE_S
     program.go_on()
     until = time.monotonic() + 60
@@ -156,7 +155,7 @@ def test_the_force_fades_when_palpate_is_silent_and_comes_back_with_it(tmp_path:
     # The killed server stays away: the example ends when its loop gives up, and the force is zero before that.
     program.kill()
     killed_s = time.monotonic()
-    service.wait(200)
+    service.wait(300)
     assert all((one.force_n == 0).all() for one in service.exchanges if one.sent_s >= killed_s + GONE_S)
     service.close()
     client._thread.join(timeout=60)
@@ -186,34 +185,6 @@ def test_no_force_is_left_standing_when_the_service_is_silent(program: ServerPro
     client.ends()
 
 
-def test_a_hand_force_keeps_its_bounds_whatever_it_is_given() -> None:
-    seed = int(os.environ.get("PALPATE_SEED", "22"))
-    random = np.random.default_rng(seed)
-    for _ in range(200 * int(os.environ.get("PALPATE_TEST_SCALE", "1"))):
-        cap_n = random.uniform(0.1, MAX_RATE_N_PER_S * FRESH_S)
-        force, last = HandForce(cap_n, MAX_RATE_N_PER_S), np.zeros(3)
-        for _ in range(50):
-            wanted = random.normal(size=3) * 10.0 ** random.uniform(-12, 12)
-            if random.random() < 0.1:
-                wanted[random.integers(3)] = random.choice([np.nan, np.inf, -np.inf])
-            age_s, dt_s = random.uniform(-0.01, 0.2), 10.0 ** random.uniform(-5, 0)
-            now = force.step(wanted, age_s, dt_s)
-            assert np.isfinite(now).all(), f"seed {seed}"
-            assert np.linalg.norm(now) <= cap_n * (1 + ROUNDED_N), f"seed {seed}"
-            assert np.linalg.norm(now - last) <= MAX_RATE_N_PER_S * dt_s + ROUNDED_N, f"seed {seed}"
-            last = now
-        # Answers stop: from the greatest possible force, in steps of any length.
-        while last[2] < 0.99 * cap_n:
-            last = force.step(np.array([0, 0, 100.0]), 0.0, 0.001)
-        age_s = 0.0
-        while age_s < GONE_S:
-            dt_s = random.uniform(1e-4, 0.03)
-            age_s += dt_s
-            faded = force.step(np.array([0, 0, 100.0]), age_s, dt_s)
-            assert age_s < FRESH_S or faded[2] <= last[2] + ROUNDED_N, f"seed {seed}"
-            last = faded
-        assert (last == 0).all(), f"seed {seed}: {last} at {age_s}"
-    with pytest.raises(ValueError, match="10 N at 300 N/s do not fade in 0.02 s"):
-        HandForce(10, 300)
+def test_a_service_without_a_device_is_told() -> None:
     with pytest.raises(LookupError, match="no Inverse3"):
         haply_inverse3.Handle.of({"inverse3": []})

@@ -864,6 +864,10 @@ namespace Palpate
         ///  Timeout of a call, seconds; 0: 60.
         /// </summary>
         public double timeout_s;
+        /// <summary>
+        ///  The API key itself, instead of `key_file`.
+        /// </summary>
+        public byte* key;
     }
 
     /// <summary>

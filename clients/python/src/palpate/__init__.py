@@ -37,6 +37,7 @@ from .pose import Pose, PoseLike
 from .program import StartedServer, find_program, start
 from .scene import Scene, SelfCollisions
 from .server import Server, connect
+from .servo import Device, Servo, ServoFlag, Wrench
 from .skin import Skin, bind_skin
 from .surface import Surface
 from .tissue import Motion, Tissue
@@ -56,6 +57,7 @@ __all__ = [
     "ContactState",
     "DeadlineExceeded",
     "Deformations",
+    "Device",
     "Elsewhere",
     "FailedPrecondition",
     "FeatureKind",
@@ -83,6 +85,8 @@ __all__ = [
     "Scene",
     "SelfCollisions",
     "Server",
+    "Servo",
+    "ServoFlag",
     "SignRule",
     "Skin",
     "StartedServer",
@@ -95,6 +99,7 @@ __all__ = [
     "Unauthenticated",
     "Unavailable",
     "UnsweptReason",
+    "Wrench",
     "bind",
     "bind_skin",
     "connect",

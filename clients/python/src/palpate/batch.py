@@ -15,99 +15,30 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import Closed, MeshWarning, NotStarted, refused
+from .errors import Closed, MeshWarning
 from .feel import Material, table
+from .library import (
+    CONTACT,
+    DISTANCE,
+    RENDERING,
+    WRENCH,
+    Array,
+    Library,
+    LinkStruct,
+    MaterialStruct,
+    MeshStruct,
+    OptionsStruct,
+    place,
+)
 from .mesh import Link, MeshLike, content_of, links_of
 from .packed import doubles, floats, indices
 from .pose import Pose, as_pose
-
-# Structs of palpate.h, field by field.
-_VEC3 = ("f8", 3)
-_WRENCH = np.dtype([("force_n", *_VEC3), ("torque_nm", *_VEC3), ("model_age_s", "f8"), ("flags", "u4")], align=True)
-_RENDERING = np.dtype(
-    [("sequence", "u8"), ("proxy", "f8", 7), ("state", "i4"), ("n_contacts", "u4"), ("distance_m", "f8")], align=True
-)
-_PAIR = [
-    *((name, "u4") for name in ("tissue_id", "triangle", "link", "link_triangle")),
-    *((name, *_VEC3) for name in ("barycentric", "link_barycentric", "on_tissue_m", "on_tool_m", "normal")),
-    ("signed_distance_m", "f8"),
-]
-_DISTANCE = np.dtype(
-    [
-        *_PAIR,
-        *((name, "f8") for name in ("lower_bound_m", "sign_certainty", "depth_max_m")),
-        ("n_contacts", "u4"),
-        ("flags", "u4"),
-    ],
-    align=True,
-)
-_CONTACT = np.dtype(
-    [("contact_id", "u8"), ("geometry_revision", "u8"), *_PAIR, ("toi", "f8"), ("flags", "u4")], align=True
-)
-# Codes of palpate.h as canonical ones.
-_TOO_SMALL = 8
-_CODES = {1: "INVALID_ARGUMENT", 2: "NOT_FOUND", 3: "ALREADY_EXISTS", 4: "RESOURCE_EXHAUSTED", 7: "FAILED_PRECONDITION"}
-Array = npt.NDArray[Any]
-
-
-class _Mesh(ctypes.Structure):
-    _fields_ = [
-        ("positions", ctypes.c_void_p),
-        ("n_vertices", ctypes.c_size_t),
-        ("triangles", ctypes.c_void_p),
-        ("n_triangles", ctypes.c_size_t),
-        ("scale_to_m", ctypes.c_double),
-    ]
-
-
-class _Link(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_uint32),
-        ("name", ctypes.c_char_p),
-        ("mesh", _Mesh),
-        ("rest_pose", ctypes.c_void_p),
-        ("fill_holes_m", ctypes.c_double),
-        ("weld_m", ctypes.c_double),
-    ]
-
-
-class _Material(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_uint32),
-        ("has_friction", ctypes.c_uint32),
-        ("stiffness_n_per_m", ctypes.c_double),
-        ("damping_n_s_per_m", ctypes.c_double),
-        ("static_friction", ctypes.c_double),
-        ("dynamic_friction", ctypes.c_double),
-        ("stribeck_velocity_m_s", ctypes.c_double),
-    ]
-
-
-class _Options(ctypes.Structure):
-    """A session's options, as far as a batch sets them: the library takes defaults for the others."""
-
-    _fields_ = [
-        *((name, ctypes.c_uint32) for name in ("size", "tool_id", "cutting_links", "lock_step")),
-        ("stiffness_n_per_m", ctypes.c_double),
-        ("rotational_stiffness_nm_per_rad", ctypes.c_double),
-        ("link_stiffness_n_per_m", ctypes.c_double),
-        ("friction", ctypes.c_double),
-        ("max_force_n", ctypes.c_double),
-        ("max_torque_nm", ctypes.c_double),
-        ("max_force_rate_n_per_s", ctypes.c_double),
-        ("max_torque_rate_nm_per_s", ctypes.c_double),
-        ("hold_point_m", ctypes.c_double * 3),
-        ("rate_hz", ctypes.c_double),
-        ("force_shading_rad", ctypes.c_double),
-        ("contact_margin_m", ctypes.c_double),
-    ]
 
 
 @dataclass(frozen=True)
@@ -191,13 +122,9 @@ class Batch:
         """
         if n < 1:
             raise ValueError(f"n is {n}, expected at least 1")
-        self._library, self._process = _library(), os.getpid()
+        self._library = Library()
         self._sessions = (ctypes.c_void_p * n)()
-        self._server = ctypes.c_void_p()
-        major, minor, patch = map(int, version("palpate").split("."))
-        header = 1_000_000 * major + 1_000 * minor + patch
-        if self._ask("palpate_open_local", ctypes.c_uint32(header), ctypes.byref(self._server)) != 0:
-            raise NotStarted(self._library.palpate_last_error().decode())
+        self._server = self._library.open("palpate_open_local")
         self._scenes: list[ctypes.c_void_p] = []
         try:
             first = self._scene("palpate_create_scene", self._server, b"hand-0")
@@ -205,8 +132,8 @@ class Batch:
             tool_id, self.n_links = self._add_tool(first, tool, scale_to_m)
             for hand in range(1, n if copies else 1):
                 self._scene("palpate_copy_scene", first, b"hand-%d" % hand)
-            self._options = _Options(
-                size=ctypes.sizeof(_Options),
+            self._options = OptionsStruct(
+                size=ctypes.sizeof(OptionsStruct),
                 tool_id=tool_id,
                 cutting_links=sum(1 << link for link in cutting_links),
                 lock_step=1,
@@ -241,13 +168,13 @@ class Batch:
 
     def close(self) -> None:
         """Ends all hands, and frees their scenes."""
-        if os.getpid() != self._process:
+        if not self._library.is_ours:
             return
         for hand in range(len(self)):
-            self._ask("palpate_close_session", self._session_place(hand))
+            self._library.ask("palpate_close_session", self._session_place(hand))
         for scene in self._scenes:
-            self._ask("palpate_close_scene", ctypes.byref(scene))
-        self._ask("palpate_close", ctypes.byref(self._server))
+            self._library.ask("palpate_close_scene", ctypes.byref(scene))
+        self._library.ask("palpate_close", ctypes.byref(self._server))
 
     def reset(self, hands: npt.ArrayLike | None = None) -> None:
         """Lets hands begin anew where their next poses put them: without a force, a proxy or contacts of before.
@@ -256,7 +183,7 @@ class Batch:
             hands: their numbers. None: all.
         """
         for hand in self._numbers(hands):
-            self._ask("palpate_close_session", self._session_place(hand))
+            self._library.ask("palpate_close_session", self._session_place(hand))
             options = ctypes.byref(self._options)
             self._call("palpate_open_session", self._scene_of(hand), options, self._session_place(hand))
 
@@ -281,18 +208,18 @@ class Batch:
             if np.shape(link_poses) != (n, self.n_links, 7):
                 raise ValueError(f"link_poses has the shape {np.shape(link_poses)}, expected ({n}, {self.n_links}, 7)")
             links, n_links = doubles(np.reshape(link_poses, (-1, 7)), "link_poses", 7), self.n_links
-        answer = BatchAnswer(np.zeros(n, _WRENCH), np.zeros(n, _RENDERING), np.zeros((n, self.n_links), _DISTANCE))
+        answer = BatchAnswer(np.zeros(n, WRENCH), np.zeros(n, RENDERING), np.zeros((n, self.n_links), DISTANCE))
         self._call(
             "palpate_step_many",
             self._sessions,
             ctypes.c_size_t(n),
-            _place(at),
-            None if links is None else _place(links),
+            place(at),
+            None if links is None else place(links),
             ctypes.c_size_t(n_links),
             ctypes.c_double(dt_s),
-            _place(answer.wrenches),
-            _place(answer.renderings),
-            _place(answer.distances),
+            place(answer.wrenches),
+            place(answer.renderings),
+            place(answer.distances),
             ctypes.c_size_t(self.n_links),
         )
         return answer
@@ -303,21 +230,8 @@ class Batch:
         `flags`.
         """
         self._check_open()
-        room = np.zeros(64, _CONTACT)
-        while True:
-            n = ctypes.c_size_t()
-            code = self._ask(
-                "palpate_surface_contacts",
-                ctypes.c_void_p(self._sessions[hand]),
-                _place(room),
-                ctypes.c_size_t(len(room)),
-                ctypes.byref(n),
-                None,
-            )
-            if code != _TOO_SMALL:
-                self._check("palpate_surface_contacts", code)
-                return room[: n.value]
-            room = np.zeros(n.value, _CONTACT)
+        session = ctypes.c_void_p(self._sessions[hand])
+        return self._library.rows("palpate_surface_contacts", session, CONTACT)
 
     def deform(self, tissue: str, positions_m: npt.ArrayLike, hands: npt.ArrayLike | None = None) -> None:
         """Moves all vertices of a tissue.
@@ -335,7 +249,7 @@ class Batch:
         for number, scene in enumerate(scenes):
             own = floats(all_positions[number] if all_positions.ndim == 3 else all_positions, "positions_m")
             tissue_id, n = ctypes.c_uint32(self._tissues[tissue]), ctypes.c_size_t(len(own))
-            self._call("palpate_deform", scene, tissue_id, _place(own), n)
+            self._call("palpate_deform", scene, tissue_id, place(own), n)
 
     def set_feel(
         self,
@@ -350,11 +264,11 @@ class Batch:
             hands: as for `deform`.
         """
         each, of_triangles = table(materials, triangle_materials)
-        sent = (_Material * len(each))(*map(_material, each))
+        sent = (MaterialStruct * len(each))(*map(_material, each))
         revision, tissue_id = ctypes.c_uint64(), ctypes.c_uint32(self._tissues[tissue])
         sizes = ctypes.c_size_t(len(each)), ctypes.c_size_t(len(of_triangles))
         for scene in self._scenes_of(hands):
-            triangles = _place(of_triangles)
+            triangles = place(of_triangles)
             self._call(
                 "palpate_set_feel", scene, tissue_id, sent, sizes[0], triangles, sizes[1], ctypes.byref(revision)
             )
@@ -408,14 +322,14 @@ class Batch:
                 self._call("palpate_add_tool_file", scene, b"tool", where, scale, ctypes.byref(tool_id))
                 self._warn("tool")
                 return tool_id.value, 1
-        sent, kept = (_Link * len(links))(), []
+        sent, kept = (LinkStruct * len(links))(), []
         for link, to in zip(links, sent, strict=True):
             to.mesh, arrays = _arrays(link.mesh, link.scale_to_m)
             rest = as_pose(link.rest_pose if link.rest_pose is not None else Pose())
             pose = np.concatenate([rest.position_m, rest.orientation])
             # The library reads them in the call below.
             kept.append((arrays, pose))
-            to.size, to.name, to.rest_pose = ctypes.sizeof(_Link), link.name.encode(), _place(pose)
+            to.size, to.name, to.rest_pose = ctypes.sizeof(LinkStruct), link.name.encode(), place(pose)
             to.fill_holes_m, to.weld_m = link.fill_holes_m, link.weld_m
         self._call("palpate_add_tool", scene, b"tool", sent, ctypes.c_size_t(len(links)), ctypes.byref(tool_id))
         self._warn("tool")
@@ -423,35 +337,24 @@ class Batch:
 
     def _warn(self, name: str) -> None:
         """Passes on what the library found unusual about the meshes that were just added."""
-        text = self._library.palpate_last_warning().decode()
+        text = self._library.warning
         if text:
             warnings.warn(f"{name}: the mesh {text}", MeshWarning, stacklevel=4)
 
-    def _ask(self, function: str, *arguments: Any) -> int:
-        if os.getpid() != self._process:
-            raise RuntimeError("this process was forked: it cannot use the batch of its parent")
-        code: int = getattr(self._library, function)(*arguments)
-        return code
-
     def _call(self, function: str, *arguments: Any) -> None:
         self._check_open()
-        self._check(function, self._ask(function, *arguments))
+        self._library.call(function, *arguments)
 
     def _check_open(self) -> None:
         if not self._server:
             raise Closed("the batch is closed")
 
-    def _check(self, function: str, code: int) -> None:
-        if code != 0:
-            text = self._library.palpate_last_error().decode()
-            raise refused(function, _CODES.get(code, "INTERNAL"), text)
 
-
-def _material(material: Material) -> _Material:
+def _material(material: Material) -> MaterialStruct:
     friction = material.friction or 0.0
     dynamic = friction if material.friction_dynamic is None else material.friction_dynamic
-    return _Material(
-        ctypes.sizeof(_Material),
+    return MaterialStruct(
+        ctypes.sizeof(MaterialStruct),
         material.friction is not None,
         material.stiffness_n_per_m or 0.0,
         material.damping_n_s_per_m,
@@ -459,10 +362,6 @@ def _material(material: Material) -> _Material:
         dynamic,
         material.stribeck_velocity_m_s,
     )
-
-
-def _place(array: Array) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
 
 
 def _file(mesh: Any) -> Iterator[Path]:
@@ -478,26 +377,11 @@ def _file(mesh: Any) -> Iterator[Path]:
             yield file
 
 
-def _arrays(mesh: MeshLike, scale_to_m: float) -> tuple[_Mesh, tuple[Array, Array]]:
+def _arrays(mesh: MeshLike, scale_to_m: float) -> tuple[MeshStruct, tuple[Array, Array]]:
     """Returns a mesh for the library, and the arrays that it points to."""
     positions, triangles = content_of(mesh)
     if isinstance(triangles, bytes):
         raise ValueError("the mesh of a link is a file, expected positions and triangles, or an object that has them")
     corners, sides = floats(positions, "positions"), indices(triangles, "triangles", 3)
-    sent = _Mesh(corners.ctypes.data, len(corners), sides.ctypes.data, len(sides), scale_to_m)
+    sent = MeshStruct(corners.ctypes.data, len(corners), sides.ctypes.data, len(sides), scale_to_m)
     return sent, (corners, sides)
-
-
-def _library() -> ctypes.CDLL:
-    """Loads the C library: that of PALPATE_LIBRARY, or of the wheel, or of the system."""
-    inside = Path(__file__).parent / "libpalpate_c.so"
-    name = os.environ.get("PALPATE_LIBRARY") or (str(inside) if inside.exists() else "libpalpate_c.so")
-    try:
-        library = ctypes.CDLL(name)
-    except OSError as error:
-        raise NotStarted(
-            f"there is no engine for this process ({error}): install a wheel that has it, or name the C library in "
-            "PALPATE_LIBRARY"
-        ) from error
-    library.palpate_last_error.restype = library.palpate_last_warning.restype = ctypes.c_char_p
-    return library

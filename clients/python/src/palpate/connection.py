@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import threading
@@ -16,6 +17,7 @@ import grpc
 
 from .contract import CALLS
 from .errors import Closed, DeadlineExceeded, NotFound, PalpateError, Unavailable, of_status
+from .library import AddressStruct
 from .proxied_host import ProxiedHost
 from .uninterrupted import uninterrupted
 
@@ -63,6 +65,7 @@ class ServerAddress:
         # A path may contain commas.
         self._each = [text] if text.startswith("unix:") else [one.strip() for one in text.split(",")]
         self._key = key
+        self._files = ca, certificate, certificate_key
         schemes = {one.rpartition("://")[0] for one in self._each}
         for scheme in sorted(schemes - {"", "http", "https"}):
             raise ValueError(f"the address begins with {scheme}://, expected http://, https://, unix: or a host")
@@ -78,6 +81,21 @@ class ServerAddress:
     def has_tls(self) -> bool:
         """True if every server is reached by TLS."""
         return self._credentials is not None
+
+    def struct(self, timeout_s: float) -> AddressStruct:
+        """The address for the C library. A call there takes at most `timeout_s`."""
+        scheme = "https://" if self.has_tls else "http://"
+        each = (one if one.startswith("unix:") or "://" in one else scheme + one for one in self._each)
+        ca, certificate, certificate_key = (None if file is None else os.fsencode(file) for file in self._files)
+        return AddressStruct(
+            size=ctypes.sizeof(AddressStruct),
+            url=",".join(each).encode(),
+            ca_file=ca,
+            certificate_file=certificate,
+            certificate_key_file=certificate_key,
+            timeout_s=timeout_s,
+            key=None if self._key is None else self._key.encode(),
+        )
 
     def each(self) -> list[Connection]:
         """Connections to the given servers. No connection is tried before it is used."""

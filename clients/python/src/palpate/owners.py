@@ -22,7 +22,7 @@ class Owners:
     """Connections to the given servers, and to those that they name as the owners of scenes."""
 
     def __init__(self, address: ServerAddress) -> None:
-        self._address = address
+        self.address = address
         self._homes = address.each()
         # This lock guards all writes to the fields below.
         self._changing = threading.Lock()
@@ -47,7 +47,7 @@ class Owners:
         with self._changing:
             if not self._is_closed:
                 # The connection is reused if its server was left and is named again: it may still be connecting.
-                owner = self._open.pop(address, None) or self._address.at(address, asked)
+                owner = self._open.pop(address, None) or self.address.at(address, asked)
                 self._named[scene_id] = self._open[address] = owner
                 if len(self._open) > _OPEN_MAX:
                     # The connection is closed when no scene, call or stream uses it.

@@ -23,6 +23,7 @@ from .loop_options import Render, Report
 from .member import id_in
 from .mesh import Link, MeshLike, MeshUpload, Probe, links_of
 from .pose import PoseLike, pose_message, vector_message
+from .servo import Servo
 from .tissue import Motion, Tissue
 from .tool import Tool
 from .tool_pose import tool_pose
@@ -323,6 +324,22 @@ class Scene:
             Refused: the scene or a tool is unknown, or an option is out of range.
         """
         return HapticLoop(self.server, self.id, tools, render, report, mode, deadline_us, on_answer, reconnect_s)
+
+    def servo(self, render: Tool | Render, *, rate_hz: float = 0.0, timeout_s: float = 10.0) -> Servo:
+        """Opens a servo for a tool in a hand: see `Servo`. Needs the C library, which the wheel has.
+
+        Args:
+            render: the tool, with the options of its spring. `tissue_loads`, `device_distances` and `local_model` have
+                no effect: a servo has what it needs.
+            rate_hz: rate at which poses are sent to the server, 1 to 1,000. 0: 1,000.
+            timeout_s: timeout of the connection.
+
+        Raises:
+            NotStarted: there is no library, or it is of another version.
+            Refused: the scene or the tool is unknown, or an option is out of range.
+            Unavailable: no server answers.
+        """
+        return Servo(self.server.owners.address, self.id, render, rate_hz, timeout_s)
 
     def query_distances(
         self,
