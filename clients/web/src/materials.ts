@@ -7,6 +7,7 @@ import {
   LineBasicMaterial,
   type MaterialParameters,
   MeshBasicMaterial,
+  MeshPhysicalMaterial,
   MeshStandardMaterial,
   NotEqualStencilFunc,
   ReplaceStencilOp,
@@ -23,7 +24,11 @@ export const AGE_MAX_S = 4;
 /** Values of the stencil: what a pixel shows. */
 const [TISSUE, INSTRUMENT] = [0, 1];
 
-export class TissueMaterial extends MeshStandardMaterial {
+/** Light and dark of ridges and folds for each unit of mean curvature, metres: a fold of 5 mm is a quarter darker. */
+const CURVATURE_M = 1.2e-3;
+
+/** Wet tissue. */
+export class TissueMaterial extends MeshPhysicalMaterial {
   private readonly shared = {
     uMode: { value: 0 },
     uDepthMax: { value: 5e-3 },
@@ -33,8 +38,10 @@ export class TissueMaterial extends MeshStandardMaterial {
   constructor(isForbidden: boolean) {
     super({
       color: new Color(isForbidden ? "#b8433f" : "#c98579"),
-      roughness: 0.52,
+      roughness: 0.55,
       metalness: 0,
+      clearcoat: isForbidden ? 0 : 0.6,
+      clearcoatRoughness: 0.32,
       side: DoubleSide,
       // Lines along edges lie in front.
       polygonOffset: true,
@@ -81,6 +88,11 @@ export class TissueMaterial extends MeshStandardMaterial {
       .replace(
         "#include <color_fragment>",
         `#include <color_fragment>
+        // Ridges are lighter and folds darker. Derivatives of the normal along the surface, as it is drawn.
+        vec3 alongX = dFdx(vViewPosition), alongY = dFdy(vViewPosition);
+        float bend = dot(dFdx(vNormal), alongX) / max(dot(alongX, alongX), 1e-12)
+          + dot(dFdy(vNormal), alongY) / max(dot(alongY, alongY), 1e-12);
+        if (uMode == 0) diffuseColor.rgb *= 1.0 - clamp(${CURVATURE_M.toExponential(2)} * bend, -0.25, 0.35);
         // The inside is darker and cooler than the outside.
         if (!gl_FrontFacing) diffuseColor.rgb *= vec3(0.22, 0.40, 0.72);
         if (uMode == 1) diffuseColor.rgb = scale(clamp(vHistory.x / uDepthMax, 0.0, 1.0));

@@ -25,9 +25,13 @@ use crate::{
 const ORGAN_TRIANGLES: u32 = 20_000;
 const ORGAN_SEED: u64 = 7;
 /// A fold along the organ's upper side, which the jaws can grasp: its height on top, and the distance from its crest at
-/// which its flanks are steepest, metres. A flank is as wide as two triangles.
-const FOLD_HEIGHT_M: f32 = 0.012;
+/// which its flanks are steepest, metres.
+const FOLD_HEIGHT_M: f32 = 0.01;
 const FOLD_HALF_WIDTH_M: f32 = 0.0045;
+/// Vertices within the first distance of the middle move to this share of it, so that a flank is five triangles wide;
+/// beyond the second distance none moves. Metres.
+const FOLD_NEAR_M: (f32, f32) = (0.012, 0.035);
+const FOLD_SHARE: f32 = 0.4;
 
 /// The generated grasper, metres: an adult laparoscopic one, its shaft cut short.
 const JAW_LENGTH_M: f64 = 0.03;
@@ -91,9 +95,10 @@ impl PhantomTissue {
         PhantomTissue::of(shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED))
     }
 
-    /// Returns the organ of [`PhantomTissue::smooth`] with a fold under the tip's path.
+    /// Returns an organ in the outline of a liver, 0.2 m long, with a fold under the tip's path.
     pub fn folded() -> PhantomTissue {
         let mut mesh = shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED);
+        shape_liver(&mut mesh.positions);
         raise_fold(&mut mesh.positions);
         PhantomTissue::of(mesh)
     }
@@ -142,14 +147,41 @@ impl PhantomTissue {
     }
 }
 
+/// Gives a lump about the origin, 0.2 m long, the outline of a liver: thick on one side, thin and bent back on the
+/// other, with a sharp front edge and a flat underside. Each step scales or shifts along one axis by the others:
+/// nothing crosses.
+fn shape_liver(positions: &mut [Vec3]) {
+    for p in positions {
+        let thin = smooth_step(-0.06, 0.1, p.x);
+        p.y = p.y * (1.12 - 0.5 * thin) + 0.022 * thin * thin;
+        let front = smooth_step(0.0, 0.06, -p.y);
+        let under = if p.z < 0.0 { 0.6 } else { 1.0 };
+        p.z *= under * (1.2 - 0.55 * thin) * (1.0 - 0.4 * front);
+    }
+}
+
 /// Raises a fold along x over the middle of y. Vertices above z = 0 rise in proportion to their height: nothing
 /// crosses.
 fn raise_fold(positions: &mut [Vec3]) {
     let top = positions.iter().fold(0.0, |top: f32, p| top.max(p.z));
-    for p in positions.iter_mut().filter(|p| p.z > 0.0) {
+    let (near, far) = FOLD_NEAR_M;
+    let catching_up = (far - FOLD_SHARE * near) / (far - near);
+    for p in positions {
+        let away = p.y.abs();
+        if away < near {
+            p.y *= FOLD_SHARE;
+        } else if away < far {
+            p.y = (far - catching_up * (far - away)).copysign(p.y);
+        }
         let across = (p.y / FOLD_HALF_WIDTH_M).powi(4);
-        p.z += FOLD_HEIGHT_M * (-across).exp() * (p.z / top);
+        p.z += FOLD_HEIGHT_M * (-across).exp() * (p.z / top).max(0.0);
     }
+}
+
+/// Rises from 0 at `from` to 1 at `to`, with slope 0 at both.
+fn smooth_step(from: f32, to: f32, at: f32) -> f32 {
+    let t = ((at - from) / (to - from)).clamp(0.0, 1.0);
+    t * t * (3.0 - 2.0 * t)
 }
 
 impl Instrument {
