@@ -53,7 +53,8 @@ impl StiffnessFinding {
     pub fn said(&self) -> String {
         format!(
             "up to {:.0} N/m with a server's force ({:.0} us there and back, p99), {:.0} N/m with a local model at \
-             4 kHz, in a hand of {USUAL_DAMPING_N_S_PER_M} N s/m. {MORE}",
+             4 kHz, in a hand of {USUAL_DAMPING_N_S_PER_M} N s/m: of the spring and the tissue's material in series. \
+             {MORE}",
             self.server_force_n_per_m, self.round_trip_us_p99, self.local_model_n_per_m
         )
     }

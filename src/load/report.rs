@@ -1,7 +1,6 @@
 //! The report of a run: JSON for scripts, a table for people.
 
 pub mod baseline;
-pub mod felt_plot;
 pub mod fidelity;
 pub mod files;
 pub mod force_path;

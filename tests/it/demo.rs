@@ -139,7 +139,11 @@ fn a_rendered_demo_tells_what_the_hand_felt() {
     assert!(felt("samples") > 1_000.0, "{table}");
     assert!(felt("force_n_max") <= 3.3 + 1e-9 && felt("force_step_n_max") <= 0.3 + 1e-9, "{table}");
     let svg = fs::read_to_string(&picture.0).expect("written");
-    assert!(svg.contains("proxy, mm") && svg.contains("servo's force, N") && !svg.contains("NaN"));
+    assert!(
+        svg.contains("millimetres deep")
+            && svg.contains("force of the servo")
+            && !svg.contains("NaN")
+    );
 }
 
 #[cfg_attr(windows, ignore = "a Ctrl-C reaches the tests too")]

@@ -79,8 +79,8 @@ export class Stage {
   private readonly tissues = new Map<number, TissueGroup>();
   private readonly tools = new Map<number, ToolGroups>();
   private readonly forces = new Arrows("#ffb02e");
-  private readonly contacts = new Dots("#ffe3a3");
-  private readonly normals = new Arrows("#ffe3a3");
+  private readonly contacts = new Dots("#ffffff");
+  private readonly normals = new Arrows("#ffffff");
   private readonly picked = new Dots("#ffffff");
   private readonly between = new Line(segment(), new LineBasicMaterial({ depthTest: false, transparent: true }));
   private readonly cut = cutMaterial();

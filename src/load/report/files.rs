@@ -1,10 +1,10 @@
 //! The files that a run writes on request.
 
-use std::{fs, io, path::PathBuf};
+use std::{env::consts, fs, io, num::NonZero, path::PathBuf, thread::available_parallelism};
 
 use super::{
     RunReport,
-    picture::{self, Curve},
+    picture::{Curve, Picture},
     text::row,
 };
 use crate::{
@@ -37,7 +37,7 @@ pub(in crate::load) fn write(
     };
     let written = write("report", &files.report, &|| report.json())
         .and_then(|()| write("timeline", &files.csv, &|| Ok(timeline())))
-        .and_then(|()| write("picture", &files.picture, &|| Ok(draw(plan, outcome))));
+        .and_then(|()| write("picture", &files.picture, &|| draw(plan, outcome)));
     if files.report.is_none() {
         row(&mut rows, "report", "none (--report FILE writes it as JSON)");
     }
@@ -45,7 +45,7 @@ pub(in crate::load) fn write(
     written
 }
 
-fn draw(plan: &Plan, outcome: &RunOutcome) -> String {
+fn draw(plan: &Plan, outcome: &RunOutcome) -> io::Result<String> {
     let RunOutcome { measured, echo, server, .. } = outcome;
     let mut curves = vec![
         Curve { name: "round trip", latencies: &measured.tally.round_trip },
@@ -55,14 +55,20 @@ fn draw(plan: &Plan, outcome: &RunOutcome) -> String {
     if let Some(echo) = echo {
         curves.push(Curve { name: "echo's round trip", latencies: &echo.tally.round_trip });
     }
-    let deadline_us = plan.deadline.as_secs_f64() * 1e6;
-    let tally = &measured.tally;
-    let felt = (tally.renderings.samples(), tally.servo.forces());
-    picture::draw(
-        &format!("{}, {server}", plan.line()),
-        &curves,
-        Some(&tally.timeline),
-        felt,
-        deadline_us,
-    )
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    let picture = Picture {
+        title: &format!(
+            "palpate {}, {} {}, {cores} cores: {}, {server}",
+            env!("CARGO_PKG_VERSION"),
+            consts::OS,
+            consts::ARCH,
+            plan.line()
+        ),
+        curves: &curves,
+        timeline: &measured.tally.timeline,
+        felt: measured.tally.renderings.samples(),
+        at_device: measured.tally.servo.forces(),
+        deadline_us: plan.deadline.as_secs_f64() * 1e6,
+    };
+    picture.svg().map_err(|error| io::Error::other(error.to_string()))
 }

@@ -1,27 +1,33 @@
-//! A run as an SVG picture: the distribution of round trips, and round trips over time.
+//! A run as an SVG picture: the distribution of round trips, round trips over time, and the depths and forces that a hand
+//! would have felt, each with axes of its own.
 
-use std::fmt::Write as _;
+use std::{error::Error, ops::Range};
 
-use super::{
-    felt_plot::{self, PlotPlace},
-    latencies::Latencies,
-    renderings::FeltSample,
-    servo::ServoForce,
-    timeline::Timeline,
+use plotters::{
+    coord::{Shift, ranged1d::Ranged},
+    prelude::*,
 };
 
-const WIDTH: f64 = 900.0;
-const PLOT_HEIGHT: f64 = 300.0;
-const LEFT: f64 = 70.0;
-const RIGHT: f64 = 190.0;
-const TOP: f64 = 50.0;
-/// Height between two plots, for the axis' numbers and the next plot's title.
-const GAP: f64 = 80.0;
-const COLOURS: [&str; 5] = ["#1664a5", "#c8501e", "#2f8f3a", "#7a4fa3", "#888888"];
-/// Marks on the axis of percentiles.
-const PERCENTS: [f64; 6] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99];
-/// Samples of a curve.
+use super::{latencies::Latencies, renderings::FeltSample, servo::ServoForce, timeline::Timeline};
+
+const WIDTH: u32 = 900;
+const TITLE_HEIGHT: u32 = 40;
+const PLOT_HEIGHT: u32 = 300;
+const MARGIN: u32 = 12;
+const LABELS_WIDTH: u32 = 56;
+/// Width of the legend, to the right of its plot.
+const LEGEND_WIDTH: u32 = 180;
+const BLUE: RGBColor = RGBColor(22, 100, 165);
+const ORANGE: RGBColor = RGBColor(200, 80, 30);
+const GREEN: RGBColor = RGBColor(47, 143, 58);
+const VIOLET: RGBColor = RGBColor(122, 79, 163);
+const GREY: RGBColor = RGBColor(136, 136, 136);
+const COLOURS: [RGBColor; 4] = [BLUE, ORANGE, GREEN, VIOLET];
+const FONT: &str = "sans-serif";
+/// Samples of a curve of percentiles.
 const SAMPLES: u32 = 400;
+/// Greatest share that is drawn, as a number of nines: 100 % would be infinitely far.
+const NINES_MAX: f64 = 4.0;
 
 /// Named durations.
 pub struct Curve<'a> {
@@ -31,182 +37,234 @@ pub struct Curve<'a> {
     pub latencies: &'a Latencies,
 }
 
-/// Position of a plot and its axes, both logarithmic or linear as the caller maps them.
-struct Plot {
-    top: f64,
-    x: (f64, f64),
-    /// Decades of microseconds.
-    y: (f64, f64),
+/// The contents of a picture.
+pub struct Picture<'a> {
+    /// The run, and the program and the machine that made it.
+    pub title: &'a str,
+    /// Durations, of which the distribution is drawn.
+    pub curves: &'a [Curve<'a>],
+    /// Round trips over time.
+    pub timeline: &'a Timeline,
+    /// A rendered run's answers; none: it was not rendered.
+    pub felt: &'a [FeltSample],
+    /// Forces of the servo; none: there was no servo.
+    pub at_device: &'a [ServoForce],
+    /// Microseconds.
+    pub deadline_us: f64,
 }
 
-/// Draws the percentile curves with the deadline across them, below them the first curve over time, and below that the
-/// depths and forces that a hand would have felt.
-pub fn draw(
-    title: &str,
-    curves: &[Curve],
-    timeline: Option<&Timeline>,
-    (felt, at_device): (&[FeltSample], &[ServoForce]),
-    deadline_us: f64,
-) -> String {
-    let n_plots = 1 + usize::from(timeline.is_some()) + usize::from(!felt.is_empty());
-    let height = TOP + (PLOT_HEIGHT + GAP) * n_plots as f64;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
-    text(
-        &mut svg,
-        LEFT,
-        24.0,
-        "start",
-        &format!("<tspan font-size=\"15\">{}</tspan>", escaped(title)),
-    );
-    let drawn: Vec<&Curve> = curves.iter().filter(|c| c.latencies.count() > 0).collect();
-    percentiles(&mut svg, &drawn, deadline_us);
-    if let Some(timeline) = timeline {
-        through_time(&mut svg, timeline, deadline_us);
+type Drawn = Result<(), Box<dyn Error>>;
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// A line of a plot.
+struct Line<'a> {
+    name: &'a str,
+    colour: RGBColor,
+    points: Vec<(f64, f64)>,
+}
+
+impl Picture<'_> {
+    /// Returns the picture as SVG.
+    ///
+    /// # Errors
+    /// Returns the first error of the drawing library.
+    pub fn svg(&self) -> Result<String, Box<dyn Error>> {
+        let n_plots = if self.felt.is_empty() { 2 } else { 4 };
+        let mut svg = String::new();
+        {
+            let size = (WIDTH, TITLE_HEIGHT + n_plots * PLOT_HEIGHT);
+            let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+            root.fill(&WHITE)?;
+            root.draw_text(self.title, &(FONT, 14).into(), (16, 16))?;
+            let (_, below) = root.split_vertically(TITLE_HEIGHT);
+            let areas = below.split_evenly((n_plots as usize, 1));
+            self.percentiles(&areas[0])?;
+            self.through_time(&areas[1])?;
+            if let [_, _, depths, forces] = &areas[..] {
+                self.depths(depths)?;
+                self.forces(forces)?;
+            }
+            root.present()?;
+        }
+        Ok(svg)
     }
-    if !felt.is_empty() {
-        let top = TOP + (PLOT_HEIGHT + GAP) * (n_plots - 1) as f64;
-        let width = WIDTH - LEFT - RIGHT;
-        svg += &felt_plot::draw(
-            felt,
-            at_device,
-            PlotPlace { left: LEFT, top, width, height: PLOT_HEIGHT },
+
+    fn percentiles(&self, area: &Area) -> Drawn {
+        let at = |curve: &Curve, nines: f64| {
+            let percent = 100.0 * (1.0 - 10f64.powf(-nines));
+            curve.latencies.percentile_us(percent).unwrap_or(0.0)
+        };
+        let drawn = self.curves.iter().filter(|curve| curve.latencies.count() > 0);
+        let lines: Vec<Line> = drawn
+            .zip(COLOURS)
+            .map(|(curve, colour)| {
+                let nines = |k| NINES_MAX * f64::from(k) / f64::from(SAMPLES);
+                let points = (0..=SAMPLES).map(|k| (nines(k), at(curve, nines(k)))).collect();
+                Line { name: curve.name, colour, points }
+            })
+            .collect();
+        let percent = |nines: &f64| match *nines {
+            ..0.5 => "0 %".to_owned(),
+            n => format!("{} %", 100.0 - 100.0 / 10f64.powf(n).round()),
+        };
+        // Each nine takes equal width.
+        let x = 0.0..NINES_MAX;
+        self.durations(
+            area,
+            "microseconds at most, by share of the ticks",
+            x,
+            (5, &percent),
+            &lines,
+            &[],
+        )
+    }
+
+    fn through_time(&self, area: &Area) -> Drawn {
+        let (slots, width_s) = (self.timeline.slots(), self.timeline.width_s());
+        let seconds = |slot: usize| slot as f64 * width_s;
+        let answered = || slots.iter().enumerate().filter(|(_, slot)| slot.answered > 0);
+        // The maximum is drawn first, so that the mean over it stays visible.
+        let lines = [
+            Line {
+                name: "worst of a slot",
+                colour: ORANGE,
+                points: answered().map(|(i, slot)| (seconds(i), slot.max_us)).collect(),
+            },
+            Line {
+                name: "mean of a slot",
+                colour: BLUE,
+                points: answered().map(|(i, slot)| (seconds(i), slot.mean_us())).collect(),
+            },
+        ];
+        let missed = slots.iter().enumerate().filter(|(_, slot)| slot.missed > 0);
+        let missed: Vec<f64> = missed.map(|(i, _)| seconds(i)).collect();
+        let title = format!("microseconds over seconds, slots of {:.0} ms", 1e3 * width_s);
+        let x = 0.0..seconds(slots.len().max(1));
+        self.durations(area, &title, x, (10, &|s| format!("{s}")), &lines, &missed)
+    }
+
+    /// Draws durations on a logarithmic axis, with the deadline across them and marks of what missed it.
+    fn durations(
+        &self,
+        area: &Area,
+        title: &str,
+        x: Range<f64>,
+        (x_labels, x_label): (usize, &dyn Fn(&f64) -> String),
+        lines: &[Line],
+        missed: &[f64],
+    ) -> Drawn {
+        let values = || lines.iter().flat_map(|line| line.points.iter().map(|(_, us)| *us));
+        let (low, high) = decades(
+            values().fold(self.deadline_us, f64::min),
+            values().fold(self.deadline_us, f64::max),
         );
+        let mut chart = ChartBuilder::on(area)
+            .caption(title, (FONT, 13))
+            .margin(MARGIN)
+            .margin_right(LEGEND_WIDTH)
+            .x_label_area_size(24)
+            .y_label_area_size(LABELS_WIDTH)
+            .build_cartesian_2d(x, (low..high).log_scale())?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .x_labels(x_labels)
+            .x_label_formatter(x_label)
+            .y_label_formatter(&|us| format!("{us}"))
+            .draw()?;
+        let (from, to) = (chart.x_range().start, chart.x_range().end);
+        let deadline = [(from, self.deadline_us), (to, self.deadline_us)];
+        chart
+            .draw_series(DashedLineSeries::new(deadline, 5, 4, RED.stroke_width(1)))?
+            .label(format!("deadline, {} us", self.deadline_us))
+            .legend(|(x, y)| PathElement::new([(x, y), (x + 20, y)], RED));
+        for Line { name, colour, points } in lines {
+            let (points, colour) = (points.iter().copied(), *colour);
+            chart
+                .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
+                .label(*name)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], colour));
+        }
+        if !missed.is_empty() {
+            let mark = |s: &f64| PathElement::new([(*s, low), (*s, 1.15 * low)], RED);
+            chart
+                .draw_series(missed.iter().map(mark))?
+                .label("slot with misses")
+                .legend(|(x, y)| PathElement::new([(x, y), (x + 6, y)], RED.stroke_width(2)));
+        }
+        legend(&mut chart)
     }
-    svg + "</svg>\n"
+
+    fn depths(&self, area: &Area) -> Drawn {
+        let of = |name, colour, depth_m: fn(&FeltSample) -> f64| Line {
+            name,
+            colour,
+            points: self.felt.iter().map(|s| (s.seconds, 1e3 * depth_m(s))).collect(),
+        };
+        let lines =
+            [of("device", GREY, |s| s.device_depth_m), of("proxy", BLUE, |s| s.proxy_depth_m)];
+        amounts(area, "millimetres deep, over seconds", &lines, 1.0)
+    }
+
+    fn forces(&self, area: &Area) -> Drawn {
+        let mut lines = vec![Line {
+            name: "force of the answers",
+            colour: ORANGE,
+            points: self.felt.iter().map(|s| (s.seconds, s.force_n)).collect(),
+        }];
+        if !self.at_device.is_empty() {
+            lines.push(Line {
+                name: "force of the servo",
+                colour: GREEN,
+                points: self.at_device.iter().map(|s| (s.seconds, s.force_n)).collect(),
+            });
+        }
+        amounts(area, "newtons on the hand, over seconds", &lines, 0.1)
+    }
 }
 
-fn percentiles(svg: &mut String, curves: &[&Curve], deadline_us: f64) {
-    let at = |curve: &Curve, percent| curve.latencies.percentile_us(percent).unwrap_or(0.0);
-    // The range includes the deadline, so that its line is always within the frame.
-    let least = curves.iter().map(|c| at(c, 0.0)).fold(deadline_us, f64::min);
-    let most = curves.iter().map(|c| at(c, 100.0)).fold(deadline_us, f64::max);
-    // Each nine takes equal width. 100 % would be infinitely far, so the axis ends at 99.99.
-    let nines = |percent: f64| -(1.0 - percent / 100.0).log10();
-    let plot = Plot { top: TOP, x: (0.0, nines(99.99)), y: decades(least, most) };
-    plot.frame(svg, "microseconds at most, by share of the ticks");
-    for percent in PERCENTS {
-        plot.x_mark(svg, nines(percent), &format!("{percent} %"));
+/// Draws lines over seconds, from a tenth below zero to the greatest amount, which is `least` or more.
+fn amounts(area: &Area, title: &str, lines: &[Line], least: f64) -> Drawn {
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let most = points().map(|(_, y)| *y).fold(least, f64::max);
+    let seconds = points().map(|(x, _)| *x).fold(1e-3, f64::max);
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, (FONT, 13))
+        .margin(MARGIN)
+        .margin_right(LEGEND_WIDTH)
+        .x_label_area_size(24)
+        .y_label_area_size(LABELS_WIDTH)
+        .build_cartesian_2d(0.0..seconds, -0.1 * most..1.05 * most)?;
+    chart.configure_mesh().light_line_style(TRANSPARENT).draw()?;
+    for Line { name, colour, points } in lines {
+        let (points, colour) = (points.iter().copied(), *colour);
+        chart
+            .draw_series(LineSeries::new(points, colour.stroke_width(1)))?
+            .label(*name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], colour));
     }
-    plot.deadline(svg, deadline_us);
-    for (i, curve) in curves.iter().enumerate() {
-        let points = (0..=SAMPLES).map(|k| {
-            let x = plot.x.1 * f64::from(k) / f64::from(SAMPLES);
-            (x, at(curve, 100.0 * (1.0 - 10f64.powf(-x))))
-        });
-        plot.line(svg, points, COLOURS[i % COLOURS.len()]);
-        plot.legend(svg, i, curve.name, COLOURS[i % COLOURS.len()]);
-    }
+    legend(&mut chart)
 }
 
-fn through_time(svg: &mut String, timeline: &Timeline, deadline_us: f64) {
-    let slots = timeline.slots();
-    let answered = || slots.iter().filter(|s| s.answered > 0);
-    let least = answered().map(|s| s.mean_us()).fold(deadline_us, f64::min);
-    let most = answered().map(|s| s.max_us).fold(deadline_us, f64::max);
-    let seconds = |i: usize| i as f64 * timeline.width_s();
-    let plot = Plot {
-        top: TOP + PLOT_HEIGHT + GAP,
-        x: (0.0, seconds(slots.len().max(1))),
-        y: decades(least, most),
-    };
-    let title = format!("microseconds over seconds, slots of {:.0} ms", 1e3 * timeline.width_s());
-    plot.frame(svg, &title);
-    for i in 0..=5 {
-        let x = plot.x.1 * f64::from(i) / 5.0;
-        plot.x_mark(svg, x, &format!("{x:.1} s"));
-    }
-    plot.deadline(svg, deadline_us);
-    let each = || slots.iter().enumerate().filter(|(_, s)| s.answered > 0);
-    // The maximum is drawn first, so that the mean over it stays visible.
-    plot.line(svg, each().map(|(i, s)| (seconds(i), s.max_us)), COLOURS[1]);
-    plot.line(svg, each().map(|(i, s)| (seconds(i), s.mean_us())), COLOURS[0]);
-    for (i, _) in slots.iter().enumerate().filter(|(_, s)| s.missed > 0) {
-        let (x, bottom) = (plot.at_x(seconds(i)), plot.top + PLOT_HEIGHT);
-        // Writing to a string cannot fail, here and below.
-        let _ = writeln!(svg, "<path d=\"M{x:.1} {bottom} v-6\" stroke=\"#d00\"/>");
-    }
-    plot.legend(svg, 0, "mean of a slot", COLOURS[0]);
-    plot.legend(svg, 1, "worst of a slot", COLOURS[1]);
-    plot.legend(svg, 2, "slot with misses", "#d00");
+/// Draws the names of the lines beside their plot.
+fn legend<'a, 'b: 'a, X, Y>(
+    chart: &mut ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>,
+) -> Drawn
+where
+    X: Ranged,
+    Y: Ranged,
+{
+    let right = WIDTH - MARGIN - LABELS_WIDTH - LEGEND_WIDTH + MARGIN;
+    let position = SeriesLabelPosition::Coordinate(right as i32, 0);
+    chart.configure_series_labels().position(position).draw()?;
+    Ok(())
 }
 
-/// Returns whole decades that enclose two numbers of microseconds.
+/// Returns whole decades that enclose two numbers of microseconds: at least one.
 fn decades(least: f64, most: f64) -> (f64, f64) {
     let low = least.max(0.1).log10().floor();
-    // The range is at least one decade: a plot without height would divide by zero.
-    (low, most.max(1.0).log10().ceil().max(low + 1.0))
-}
-
-impl Plot {
-    fn at_x(&self, x: f64) -> f64 {
-        LEFT + (WIDTH - LEFT - RIGHT) * (x - self.x.0) / (self.x.1 - self.x.0)
-    }
-
-    fn at_us(&self, us: f64) -> f64 {
-        let share = (us.max(0.1).log10() - self.y.0) / (self.y.1 - self.y.0);
-        self.top + PLOT_HEIGHT * (1.0 - share.clamp(0.0, 1.0))
-    }
-
-    fn frame(&self, svg: &mut String, title: &str) {
-        let (top, width) = (self.top, WIDTH - LEFT - RIGHT);
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{LEFT}\" y=\"{top}\" width=\"{width}\" height=\"{PLOT_HEIGHT}\" fill=\"none\" \
-             stroke=\"#444\"/>"
-        );
-        text(svg, LEFT, top - 8.0, "start", title);
-        for decade in self.y.0 as i32..=self.y.1 as i32 {
-            let us = 10f64.powi(decade);
-            let y = self.at_us(us);
-            let _ = writeln!(svg, "<path d=\"M{LEFT} {y:.1} h{width}\" stroke=\"#ddd\"/>");
-            text(svg, LEFT - 6.0, y + 4.0, "end", &us.to_string());
-        }
-    }
-
-    fn x_mark(&self, svg: &mut String, x: f64, name: &str) {
-        let (x, top) = (self.at_x(x), self.top);
-        let _ = writeln!(svg, "<path d=\"M{x:.1} {top} v{PLOT_HEIGHT}\" stroke=\"#ddd\"/>");
-        text(svg, x, top + PLOT_HEIGHT + 16.0, "middle", name);
-    }
-
-    fn deadline(&self, svg: &mut String, us: f64) {
-        let (y, width) = (self.at_us(us), WIDTH - LEFT - RIGHT);
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{LEFT} {y:.1} h{width}\" stroke=\"#d00\" stroke-dasharray=\"5 4\"/>"
-        );
-        text(svg, WIDTH - RIGHT + 6.0, y + 4.0, "start", &format!("deadline {us} us"));
-    }
-
-    fn line(&self, svg: &mut String, points: impl Iterator<Item = (f64, f64)>, colour: &str) {
-        let mut path = String::new();
-        for (i, (x, us)) in points.enumerate() {
-            let command = if i == 0 { 'M' } else { 'L' };
-            let _ = write!(path, "{command}{:.1} {:.1}", self.at_x(x), self.at_us(us));
-        }
-        let _ = writeln!(
-            svg,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>"
-        );
-    }
-
-    fn legend(&self, svg: &mut String, row: usize, name: &str, colour: &str) {
-        let (x, y) = (WIDTH - RIGHT + 8.0, self.top + PLOT_HEIGHT - 12.0 - 20.0 * row as f64);
-        let _ = writeln!(svg, "<path d=\"M{x} {y} h22\" stroke=\"{colour}\" stroke-width=\"3\"/>");
-        text(svg, x + 28.0, y + 4.0, "start", &escaped(name));
-    }
-}
-
-fn text(svg: &mut String, x: f64, y: f64, anchor: &str, text: &str) {
-    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>");
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let high = most.max(1.0).log10().ceil().max(low + 1.0);
+    (10f64.powf(low), 10f64.powf(high))
 }
 
 #[cfg(test)]
@@ -216,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn curves_rise_to_the_right_within_the_frame() {
+    fn a_picture_has_a_plot_with_its_own_axes_for_each_quantity() {
         let mut latencies = Latencies::new();
         let (mut timeline, began) = (Timeline::default(), Instant::now());
         timeline.begin(began);
@@ -226,15 +284,42 @@ mod tests {
             timeline.record(intended, Some(Duration::from_micros(tick)), tick < 9_000);
         }
         let curves = [Curve { name: "a < b", latencies: &latencies }];
-        let svg = draw("a run", &curves, Some(&timeline), (&[], &[]), 1000.0);
-        assert!(svg.contains("a &lt; b") && svg.contains("slot with misses"));
-        let path = svg.lines().find(|l| l.contains(COLOURS[0])).expect("a curve");
-        let numbers = path.split(['M', 'L', '"']).filter_map(|p| p.split_once(' '));
-        let points: Vec<(f64, f64)> =
-            numbers.filter_map(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?))).collect();
+        let mut picture = Picture {
+            title: "a run",
+            curves: &curves,
+            timeline: &timeline,
+            felt: &[],
+            at_device: &[],
+            deadline_us: 1000.0,
+        };
+        let svg = picture.svg().expect("drawn");
+        for said in ["a &lt; b", "slot with misses", "99.9 %", "deadline, 1000 us"] {
+            assert!(svg.contains(said), "{said}");
+        }
+        // A curve rises to the right: downwards is positive in a picture.
+        let curve =
+            svg.lines().find(|l| l.contains("polyline") && l.contains("#1664A5")).expect("a curve");
+        let numbers =
+            curve.split("points=\"").nth(1).expect("points").split('"').next().expect("an end");
+        let points: Vec<(i32, i32)> = numbers
+            .split_whitespace()
+            .map(|p| p.split_once(',').expect("a point"))
+            .map(|(x, y)| (x.parse().expect("a number"), y.parse().expect("a number")))
+            .collect();
         assert_eq!(points.len(), SAMPLES as usize + 1);
-        assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 >= b.1));
-        assert!(points.iter().all(|(_, y)| (TOP..=TOP + PLOT_HEIGHT).contains(y)));
-        assert!(!draw("none", &[], None, (&[], &[]), 1000.0).contains("NaN"));
+        assert!(points.is_sorted_by(|a, b| a.0 <= b.0 && a.1 >= b.1));
+        let felt = FeltSample {
+            seconds: 1.0,
+            device_depth_m: 0.01,
+            force_n: 2.0,
+            ..FeltSample::default()
+        };
+        picture.felt = std::slice::from_ref(&felt);
+        let svg = picture.svg().expect("drawn");
+        assert!(svg.contains("millimetres deep") && svg.contains("newtons on the hand"));
+        picture.curves = &[];
+        let nothing = Timeline::default();
+        picture.timeline = &nothing;
+        assert!(!picture.svg().expect("drawn").contains("NaN"));
     }
 }

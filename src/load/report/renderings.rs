@@ -34,7 +34,7 @@ pub struct Renderings {
 }
 
 /// Depths and force at one tick.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FeltSample {
     /// Time of the client since its first tick, seconds.
     pub seconds: f64,

@@ -7,32 +7,37 @@ use crate::service::loops::sessions::SessionCounts;
 use crate::service::metrics::STAGES;
 use crate::service::{clock::now_ns, host::scene_registry::SceneRegistry};
 
-const STYLE: &str = "body{font:16px/1.5 sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}\
-     td,th{padding:.2em 1em .2em 0;text-align:right}td:first-child,th:first-child{text-align:left}\
-     .bad{color:#b00}";
+const STYLE: &str = include_str!("health_page.css");
+/// The sign of the live view.
+const SIGN: &str = "<svg viewBox='0 0 32 32' aria-hidden=true><path class=tissue d='M4 21c4 0 5 0 7.5-.6C14 19.5 \
+     14.5 24 16 24s2-4.5 4.5-3.6C23 21 24 21 28 21'/><path class=tool d='M16 5v15'/>\
+     <circle class=touch cx=16 cy=20.5 r=2.2 /></svg>";
 
 /// Returns the page, which has no script and fetches nothing. `view`: path of the live view's page.
 pub fn page(registry: &SceneRegistry, counted: &SessionCounts, view: Option<&str>) -> String {
     let serving = registry.life().check_served().is_ok();
     let status = if serving { "serving" } else { "ending" };
-    let mut html = format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Palpate: {status}</title>\
-         <style>{STYLE}</style><main><h1>Palpate is {status}</h1>"
-    );
     let metrics = registry.metrics();
     let up_s = now_ns() / 1_000_000_000;
     let memory = process::resident_bytes().map_or("?".to_owned(), |b| format!("{}", b >> 20));
     let open = metrics.connections.load(std::sync::atomic::Ordering::Relaxed);
     // No automatic reload: slow readers and users of screen readers would lose their position.
-    let again = "<a href=/>Look again</a>";
-    paragraph(&mut html, &format!("Up {up_s} s, {memory} MiB, {open} connections. {again}."));
+    let mut html = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8>\
+         <meta name=viewport content='width=device-width, initial-scale=1'><title>Palpate: {status}</title>\
+         <style>{STYLE}</style><header><h1>{SIGN}Palpate</h1>\
+         <p class={status}><span class=lamp></span>{status}, up {up_s} s, {memory} MiB, {open} connections</p>\
+         <a href=/>Look again</a></header><main>"
+    );
     if let Some(view) = view {
         paragraph(&mut html, &format!("<a href={view}>Live view</a> of the scenes."));
     }
     ticks(&mut html, registry);
     streams(&mut html, registry, counted);
     scenes(&mut html, registry);
-    html.push_str("<p>The same for Prometheus: <a href=/metrics>/metrics</a>.</html>");
+    html.push_str(
+        "<h2>Monitoring</h2><p>The same for Prometheus: <a href=/metrics>/metrics</a>.</html>",
+    );
     html
 }
 
@@ -56,7 +61,7 @@ fn ticks(html: &mut String, registry: &SceneRegistry) {
         let quantiles = [0.5, 0.99, 0.999].map(|share| micros(counts.quantile_us(share)));
         row(html, "td", [(*stage).to_owned()].into_iter().chain(quantiles));
     }
-    html.push_str("</table>");
+    html.push_str("</table></div>");
 }
 
 fn streams(html: &mut String, registry: &SceneRegistry, counted: &SessionCounts) {
@@ -83,7 +88,7 @@ fn streams(html: &mut String, registry: &SceneRegistry, counted: &SessionCounts)
         ];
         row(html, "td", cells);
     }
-    html.push_str("</table>");
+    html.push_str("</table></div>");
 }
 
 fn scenes(html: &mut String, registry: &SceneRegistry) {
@@ -110,7 +115,7 @@ fn scenes(html: &mut String, registry: &SceneRegistry) {
             row(html, "td", cells);
         }
     }
-    html.push_str("</table>");
+    html.push_str("</table></div>");
 }
 
 /// Begins a section.
@@ -123,7 +128,7 @@ fn paragraph(html: &mut String, text: &str) {
 }
 
 fn row(html: &mut String, cell: &str, cells: impl IntoIterator<Item = impl Display>) {
-    html.push_str(if cell == "th" { "<table><tr>" } else { "<tr>" });
+    html.push_str(if cell == "th" { "<div class=wide><table><tr>" } else { "<tr>" });
     for text in cells {
         write!(html, "<{cell}>{text}</{cell}>").expect("a String takes all");
     }

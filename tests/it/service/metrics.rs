@@ -164,7 +164,7 @@ async fn the_page_is_for_people_and_needs_nothing_else() {
     server.seen().await;
     let (status, page) = get(address, "/").await;
     assert_eq!(status, "HTTP/1.1 200 OK");
-    for part in ["Palpate is serving", SCENE, "liver", "p99, us"] {
+    for part in ["serving, up", SCENE, "liver", "p99, us"] {
         assert!(page.contains(part), "{page} lacks {part}");
     }
     for part in ["<script", "http://", "https://", "<img", "<link"] {
