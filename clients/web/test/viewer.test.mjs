@@ -3,4 +3,5 @@ import "./picture.mjs";
 import "./inspection.mjs";
 import "./controls.mjs";
 import "./connection.mjs";
+import "./replay.mjs";
 import "./pictures.mjs";
