@@ -11,12 +11,14 @@ use self::{
     summary::summary,
     watched::{WatchFailed, watch},
 };
-use crate::service::replay::{ReplayError, ReplayOptions, replay};
 use crate::{
     config::{LiveViewArgs, LiveViewError},
     geometry::lanes::use_narrow,
     os::stdout::print,
-    service::recording::recorded::Recording,
+    service::{
+        recording::recorded::Recording,
+        replay::{ReplayError, ReplayOptions, player::SPEEDS, replay},
+    },
     store::{FieldCache, default_data_dir},
 };
 
@@ -29,11 +31,11 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "SEQ")]
     until: Option<u64>,
     /// Print the tick of this sequence, its recorded answer and its answer now.
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", conflicts_with = "watch")]
     dump: Option<u64>,
-    /// Recorded seconds in one second; 1 is real time [default: as fast as it goes].
-    #[arg(long, value_name = "X", value_parser = speed)]
-    speed: Option<f64>,
+    /// Recorded seconds in one second at which the live view begins; 1 is real time.
+    #[arg(long, value_name = "X", value_parser = speed, default_value_t = 1.0, requires = "watch")]
+    speed: f64,
     /// Haptic loops that are replayed at a time [default: one for each core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -88,8 +90,6 @@ pub enum ReplayFailed {
 
 /// Limit of the cache of fields if it has to be created: a server's default.
 const FIELDS_BYTES_MAX: u64 = 4 << 30;
-/// Slower or faster makes no sense, and could not be paced.
-const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
 
 /// Replays a file and prints the result.
 ///
@@ -101,19 +101,14 @@ pub fn run(args: &ReplayArgs) -> Result<(), ReplayFailed> {
     }
     let data_dir = args.data_dir.clone().or_else(default_data_dir);
     let cache = data_dir.map(|folder| FieldCache::new(&folder, FIELDS_BYTES_MAX));
-    let cores = available_parallelism().map_or(1, NonZero::get);
-    let options = ReplayOptions {
-        until: args.until,
-        dump: args.dump,
-        speed: args.speed,
-        threads: args.threads.map_or(cores, usize::from),
-        show_in: None,
-    };
     if let Some(place) = args.live_view.place()? {
-        // The file is checked before anybody watches: a wrong file fails at once.
-        Recording::open(&args.file).map_err(|error| args.failed(error.into()))?;
-        return Ok(watch(args.file.clone(), options, cache, place)?);
+        let recording = Recording::open(&args.file).map_err(|error| args.failed(error.into()))?;
+        let until = args.until.unwrap_or(u64::MAX);
+        return Ok(watch(recording, (until, args.speed), cache, place)?);
     }
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    let threads = args.threads.map_or(cores, usize::from);
+    let options = ReplayOptions { until: args.until, dump: args.dump, threads };
     let report = replay(&args.file, &options, cache.as_ref());
     let report = report.map_err(|source| args.failed(source))?;
     print(&summary(&report))?;

@@ -1,22 +1,29 @@
-//! A recording in the live view, played from its beginning when somebody opens the page.
+//! A recording in the live view, played from its beginning when somebody first opens the page.
 
 use std::{
+    future::pending,
     io,
     net::{Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     thread,
     time::Duration,
 };
 
-use tokio::{runtime, sync::oneshot};
+use tokio::{runtime, sync::oneshot, time::sleep};
 
-use super::summary::summary;
-use crate::service::replay::{ReplayError, ReplayOptions, replay};
 use crate::{
     config::{Config, MetricsSettings},
     os::{interrupt::Interrupt, stdout::print},
-    service::{ListenError, Listeners, SceneRegistry, ServeError, serve_registry},
+    service::{
+        ListenError, Listeners, SceneRegistry, ServeError,
+        recording::recorded::Recording,
+        replay::{
+            ReplayError, ReplayStop,
+            player::{PlaybackChange, Player, StoppedLoop},
+        },
+        serve_registry,
+    },
     store::FieldCache,
 };
 
@@ -40,13 +47,14 @@ pub enum WatchFailed {
     Replay(#[from] ReplayError),
 }
 
-/// Serves the page and plays the recording in it, until Ctrl-C. Without a speed it plays in real time.
+/// Serves the page, whose viewers control the playback, until Ctrl-C. Ticks of a sequence number greater than `until`
+/// are left out.
 ///
 /// # Errors
 /// Returns an error if the recording cannot be replayed, or if the page cannot be served.
 pub fn watch(
-    file: PathBuf,
-    options: ReplayOptions,
+    recording: Recording,
+    (until, speed): (u64, f64),
     cache: Option<FieldCache>,
     (address, viewer): (SocketAddr, Option<PathBuf>),
 ) -> Result<(), WatchFailed> {
@@ -60,8 +68,8 @@ pub fn watch(
         ..Config::default()
     };
     let registry = Arc::new(SceneRegistry::new(&config));
-    let show_in = Some(Arc::clone(&registry));
-    let options = ReplayOptions { speed: options.speed.or(Some(1.0)), show_in, ..options };
+    let player = Player::new(recording, until, speed, Arc::clone(&registry));
+    let playback = Arc::clone(player.playback());
     let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut interrupt = Interrupt::catch()?;
@@ -71,48 +79,46 @@ pub fn watch(
         let page = bound.unwrap_or(address);
         print(&format!("The recording is at http://{page}/view/ until Ctrl-C.\n"))?;
         let (failed, mut has_failed) = oneshot::channel();
-        let player = {
-            let registry = Arc::clone(&registry);
-            move || {
-                // An error means that the server has ended, and so does the process.
-                let _ = failed.send(play(&registry, &file, &options, cache.as_ref()));
+        let play = move || {
+            // An error means that the server has ended, and so does the process.
+            drop(failed.send(player.run(cache.as_ref(), report)));
+        };
+        thread::Builder::new().name("player".to_owned()).spawn(play)?;
+        let start = {
+            let (registry, playback) = (Arc::clone(&registry), Arc::clone(&playback));
+            async move {
+                while registry.streams().n_watchers() == 0 {
+                    sleep(LOOK).await;
+                }
+                let playing = Some(true);
+                playback.change(&PlaybackChange { playing, ..PlaybackChange::default() });
+                pending::<()>().await;
             }
         };
-        thread::Builder::new().name("player".to_owned()).spawn(player)?;
         let mut failure = None;
         let shutdown = async {
             tokio::select! {
                 () = interrupt.came() => {}
-                failed = &mut has_failed => failure = failed.ok(),
+                () = start => {}
+                failed = &mut has_failed => failure = failed.ok().and_then(Result::err),
             }
         };
         serve_registry(listeners, &config, registry, shutdown).await?;
-        failure.map_or(Ok(()), |failure| Err(failure.into()))
+        playback.end();
+        failure.map_or(Ok(()), |failure| Err(WatchFailed::Replay(failure.into())))
     })
 }
 
-/// Plays the recording whenever somebody begins to watch after the last play. Returns the error of a failed replay.
-fn play(
-    registry: &SceneRegistry,
-    file: &Path,
-    options: &ReplayOptions,
-    cache: Option<&FieldCache>,
-) -> ReplayError {
-    let mut played_for = None;
-    loop {
-        let newest = registry.streams().newest_watcher();
-        if newest <= played_for {
-            thread::sleep(LOOK);
-            continue;
+/// Prints the first difference of a loop, which the page marks.
+fn report(StoppedLoop { session, sequence, stop }: &StoppedLoop) {
+    let line = match stop {
+        ReplayStop::Differs(difference) => {
+            format!("session {session} differs at sequence {sequence}: {difference}\n")
         }
-        played_for = newest;
-        match replay(file, options, cache) {
-            Ok(report) => {
-                let again = "It is played again for whoever opens the page.\n";
-                // An error means that nobody reads the summary here; the page shows the recording all the same.
-                let _ = print(&(summary(&report) + again));
-            }
-            Err(failed) => return failed,
-        }
-    }
+        ReplayStop::Lacks(what) => format!(
+            "session {session} is not comparable from sequence {sequence} on: the recording lacks {what}\n"
+        ),
+    };
+    // An error means that nobody reads it here; the page shows the recording all the same.
+    let _ = print(&line);
 }

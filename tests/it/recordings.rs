@@ -5,4 +5,5 @@ mod cost;
 pub mod equal;
 mod files;
 pub mod performance;
+mod timeline;
 mod watched;

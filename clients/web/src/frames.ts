@@ -40,6 +40,8 @@ export interface ToolChange {
   name: string;
   link: number;
   linkName: string;
+  /** Names of the tool's probes, in the first piece of its first link. */
+  probeNames: string[];
   rest: Pose | null;
   surface: SurfaceChange;
 }
@@ -56,6 +58,9 @@ export interface ToolPose {
   signedDistance: number;
   isLowerBound: boolean;
   feltTicks: FeltTicks;
+  /** Signed distances of the tool's probes, metres, and whether each is only a lower bound. */
+  probeDistances: Float64Array;
+  areProbesBounds: number[];
 }
 
 /** Ticks of a rendered tool since the frame before, oldest first, as parallel arrays. */
@@ -97,6 +102,47 @@ export interface Session {
   figures: Figures;
 }
 
+/** The recording that the server plays, as all viewers see it. */
+export interface Replay {
+  positionS: number;
+  durationS: number;
+  isPlaying: boolean;
+  /** Recorded seconds in one second. */
+  speed: number;
+  repeats: boolean;
+  /** The frame still shows the time before a seek. */
+  isSeeking: boolean;
+  /** Time up to which the recording has been played. */
+  playedS: number;
+  tick: number;
+  ticks: number;
+  /** Mark of the tick at the position, a key of MARKS. */
+  mark: number;
+  /** Null: they have not changed. */
+  marks: ReplayMarks | null;
+}
+
+/** Marked ticks, as parallel arrays. */
+export interface ReplayMarks {
+  atS: Float64Array;
+  marks: number[];
+  late: number;
+  refused: number;
+  differing: number;
+}
+
+export const MARKS: Record<number, "late" | "refused" | "differs"> = { 1: "late", 2: "refused", 3: "differs" };
+
+/** Change of the playback; a missing field changes nothing. */
+export interface ReplayChange {
+  isPlaying?: boolean;
+  speed?: number;
+  repeats?: boolean;
+  seekS?: number;
+  step?: number;
+  jump?: number;
+}
+
 /** A frame or a part of one. */
 export interface Message {
   frame: number;
@@ -111,6 +157,7 @@ export interface Message {
   isQuarantined: boolean;
   /** Seconds of the server's clock. */
   serverSeconds: number;
+  replay: Replay | null;
 }
 
 const NO_FLOATS = new Float32Array(0);
@@ -129,6 +176,17 @@ export function moveDeviceRequest(scene: string, tool: number, position: Triple 
   return request.done();
 }
 
+export function controlReplayRequest({ isPlaying, speed, repeats, seekS, step, jump }: ReplayChange): Uint8Array {
+  const request = new Writer();
+  if (isPlaying !== undefined) request.number(1, Number(isPlaying));
+  if (speed !== undefined) request.double(2, speed);
+  if (repeats !== undefined) request.number(3, Number(repeats));
+  if (seekS !== undefined) request.double(4, seekS);
+  if (step !== undefined) request.signed(5, step);
+  if (jump !== undefined) request.signed(6, jump);
+  return request.done();
+}
+
 export function readMessage(bytes: Uint8Array): Message {
   const message: Message = {
     frame: 0,
@@ -142,6 +200,7 @@ export function readMessage(bytes: Uint8Array): Message {
     sessions: [],
     isQuarantined: false,
     serverSeconds: 0,
+    replay: null,
   };
   const fields = new Reader(bytes);
   for (let field = fields.next(); field !== 0; field = fields.next()) {
@@ -156,6 +215,7 @@ export function readMessage(bytes: Uint8Array): Message {
     else if (field === 9) message.sessions.push(fields.message(readSession));
     else if (field === 11) message.serverSeconds = 1e-9 * fields.uint();
     else if (field === 12) message.isQuarantined = fields.bool();
+    else if (field === 13) message.replay = fields.message(readReplay);
     else fields.skip();
   }
   return message;
@@ -218,7 +278,7 @@ function readTissue(fields: Reader): TissueChange {
 }
 
 function readTool(fields: Reader): ToolChange {
-  const tool: ToolChange = { id: 0, name: "", link: 0, linkName: "", rest: null, surface: noChange() };
+  const tool: ToolChange = { id: 0, name: "", link: 0, linkName: "", probeNames: [], rest: null, surface: noChange() };
   for (let field = fields.next(); field !== 0; field = fields.next()) {
     if (field === 1) tool.id = fields.uint();
     else if (field === 2) tool.name = fields.string();
@@ -226,6 +286,7 @@ function readTool(fields: Reader): ToolChange {
     else if (field === 4) tool.linkName = fields.string();
     else if (field === 5) tool.rest = fields.message(readPose);
     else if (field === 6) tool.surface = fields.message(readSurface);
+    else if (field === 8) tool.probeNames.push(fields.string());
     else fields.skip();
   }
   return tool;
@@ -270,6 +331,8 @@ function readToolPose(fields: Reader): ToolPose {
     signedDistance: 0,
     isLowerBound: false,
     feltTicks: noTicks(),
+    probeDistances: new Float64Array(0),
+    areProbesBounds: [],
   };
   for (let field = fields.next(); field !== 0; field = fields.next()) {
     if (field === 1) pose.tool = fields.uint();
@@ -283,6 +346,8 @@ function readToolPose(fields: Reader): ToolPose {
     else if (field === 10) pose.signedDistance = fields.double();
     else if (field === 11) pose.isLowerBound = fields.bool();
     else if (field === 12) pose.feltTicks = fields.message(readFeltTicks);
+    else if (field === 13) pose.probeDistances = fields.doubles();
+    else if (field === 14) fields.uints(pose.areProbesBounds);
     else fields.skip();
   }
   return pose;
@@ -367,4 +432,48 @@ function readSession(fields: Reader): Session {
     else fields.skip();
   }
   return session;
+}
+
+function readReplay(fields: Reader): Replay {
+  const replay: Replay = {
+    positionS: 0,
+    durationS: 0,
+    isPlaying: false,
+    speed: 1,
+    repeats: false,
+    isSeeking: false,
+    playedS: 0,
+    tick: 0,
+    ticks: 0,
+    mark: 0,
+    marks: null,
+  };
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) replay.positionS = fields.double();
+    else if (field === 2) replay.durationS = fields.double();
+    else if (field === 3) replay.isPlaying = fields.bool();
+    else if (field === 4) replay.speed = fields.double();
+    else if (field === 5) replay.repeats = fields.bool();
+    else if (field === 6) replay.isSeeking = fields.bool();
+    else if (field === 7) replay.playedS = fields.double();
+    else if (field === 8) replay.tick = fields.uint();
+    else if (field === 9) replay.ticks = fields.uint();
+    else if (field === 10) replay.mark = fields.uint();
+    else if (field === 11) replay.marks = fields.message(readReplayMarks);
+    else fields.skip();
+  }
+  return replay;
+}
+
+function readReplayMarks(fields: Reader): ReplayMarks {
+  const marks: ReplayMarks = { atS: new Float64Array(0), marks: [], late: 0, refused: 0, differing: 0 };
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) marks.atS = fields.doubles();
+    else if (field === 2) fields.uints(marks.marks);
+    else if (field === 3) marks.late = fields.uint();
+    else if (field === 4) marks.refused = fields.uint();
+    else if (field === 5) marks.differing = fields.uint();
+    else fields.skip();
+  }
+  return marks;
 }

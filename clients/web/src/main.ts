@@ -12,6 +12,7 @@ import { element, millimetres, Panel } from "./panel";
 import { Picks } from "./picks";
 import { Stage } from "./stage";
 import { STIFFNESS } from "./surface";
+import { Timeline } from "./timeline";
 
 const RATE_HZ = 60;
 /** Delays between attempts to connect, seconds. */
@@ -35,6 +36,7 @@ class View {
   private readonly panel: Panel;
   private readonly picks: Picks;
   private readonly hand: Hand;
+  private readonly timeline = new Timeline(key);
   private stream = new AbortController();
   private colour: TissueColour = "plain";
   private depthMax = 1e-3;
@@ -67,6 +69,7 @@ class View {
     devicePosition: () => this.panel.chosenTool(this.model)?.device.position,
     deviceLinks: () => this.panel.chosenTool(this.model)?.deviceLinks.map((pose) => pose.position),
     session: () => this.panel.chosen(this.model),
+    replay: () => this.model.replay,
     force: () => Math.hypot(...(this.panel.chosenTool(this.model)?.force ?? [])),
     revisions: () => [...this.model.tissues.values()].map((t) => [t.geometryRevision, t.topologyRevision]),
     frames: () => this.model.frames,
@@ -129,8 +132,13 @@ class View {
 
   /** Draws the newest frame with the browser's next one: further frames until then are received but not drawn. */
   private frame(): void {
-    this.setState("live", "Live");
+    this.setState("live", this.isReplay ? "Replay" : "Live");
     this.showSoon();
+  }
+
+  /** A recording is played: its devices cannot be moved. */
+  private get isReplay(): boolean {
+    return this.model.replay !== null;
   }
 
   private showSoon(): void {
@@ -149,6 +157,8 @@ class View {
     this.stage.update(model, this.panel.chosen(model), { colour, depthMax, hasWires }, now);
     this.picks.show();
     if (this.panel.show(model, now)) this.picks.describe();
+    this.timeline.show(model.replay, model.marks);
+    this.stage.isMovable = !this.isReplay;
     this.showLegend();
     this.showLook();
     const isEmpty = model.scene === "" || model.tissues.size === 0;
@@ -167,7 +177,7 @@ class View {
     choice.title = model.scene;
     document.title = model.scene === "" ? "Palpate: live view" : `${model.scene} · Palpate`;
     const isHeld = model.sessions.some((session) => session.tools.length > 0);
-    element("device-section").hidden = !isHeld;
+    element("device-section").hidden = !isHeld || this.isReplay;
     document.documentElement.dataset["frame"] = String(model.frames);
     // At once: the browser shows the picture with the figures beside it.
     this.stage.drawNow();
@@ -212,7 +222,7 @@ class View {
   private showInvitation(): void {
     const tool = this.panel.chosenTool(this.model);
     const invitation = element("invitation");
-    invitation.hidden = !this.isInvited || this.state !== "live" || tool === undefined || !tool.isRendered;
+    invitation.hidden = !this.isInvited || this.isReplay || this.state !== "live" || tool === undefined || !tool.isRendered;
     if (invitation.hidden) return;
     const [x, y] = this.stage.project(tool!.device.position);
     invitation.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
@@ -316,9 +326,10 @@ class View {
   }
 
   private shortcut(event: KeyboardEvent): void {
-    const isTyping = event.target instanceof HTMLInputElement && event.target.type !== "radio" && event.target.type !== "checkbox";
+    const isTyping = event.target instanceof HTMLInputElement && !["radio", "checkbox", "range"].includes(event.target.type);
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "?") element<HTMLDialogElement>("help").showModal();
+    if (this.timeline.shortcut(event.key)) return;
     if (event.key === "p") this.setPaused(!this.isPaused);
     if (event.key === "f") this.stage.fit(this.model);
     if (event.key === "w") element("wires").click();
@@ -363,7 +374,7 @@ class View {
   /** Moves the device along the axes of the screen. */
   private nudge(move: string): void {
     const tool = this.panel.chosenTool(this.model);
-    if (tool === undefined) return;
+    if (tool === undefined || this.isReplay) return;
     this.isInvited = false;
     if (move === "release") {
       this.hand.move(tool.tool, null);

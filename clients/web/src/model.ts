@@ -1,6 +1,6 @@
 // The page's model of a scene: surfaces by id, and the newest frame.
 
-import type { Message, Pose, Session } from "./frames";
+import type { Message, Pose, Replay, ReplayMarks, Session } from "./frames";
 import { Surface } from "./surface";
 
 export interface Tissue {
@@ -22,6 +22,7 @@ export interface Link {
 export interface Tool {
   id: number;
   name: string;
+  probeNames: string[];
   links: Map<number, Link>;
 }
 
@@ -36,6 +37,9 @@ export class Model {
   frames = 0;
   /** Time of the newest frame, by the server's clock. */
   serverSeconds = 0;
+  /** The recording that the server plays, and its marked ticks. */
+  replay: Replay | null = null;
+  marks: ReplayMarks | null = null;
 
   /** Applies a message; returns true if it completes a frame. */
   take(message: Message, seconds: number): boolean {
@@ -55,9 +59,9 @@ export class Model {
       tissue.surface.take(change.surface, seconds);
     }
     for (const change of message.tools) {
-      const tool = this.tools.get(change.id) ?? { id: change.id, name: "", links: new Map() };
+      const tool = this.tools.get(change.id) ?? { id: change.id, name: "", probeNames: [], links: new Map() };
       this.tools.set(change.id, tool);
-      if (change.link === 0 && change.name !== "") tool.name = change.name;
+      if (change.link === 0 && change.name !== "") [tool.name, tool.probeNames] = [change.name, change.probeNames];
       const link = tool.links.get(change.link) ?? { name: change.linkName, rest: null, surface: new Surface(true) };
       tool.links.set(change.link, link);
       link.rest ??= change.rest;
@@ -74,6 +78,8 @@ export class Model {
     this.isQuarantined = message.isQuarantined;
     this.frames = message.frame;
     this.serverSeconds = message.serverSeconds;
+    this.replay = message.replay;
+    this.marks = message.replay?.marks ?? this.marks;
     return true;
   }
 

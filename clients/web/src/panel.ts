@@ -97,12 +97,13 @@ export class Panel {
     const force = Math.hypot(...(tool?.force ?? [0, 0, 0]));
     // Text is updated ten times a second: figures that change sixty times a second are illegible. A new state is shown
     // at once with its force, as in the picture.
-    const isNew = this.showState(session, tool);
+    const isNew = this.showState(model, session, tool);
     if (Math.floor(seconds * 10) === this.drawn && !isNew) return false;
     this.drawn = Math.floor(seconds * 10);
     element("force").textContent = force.toFixed(2);
     this.showContact(session, tool);
-    this.showTimes(session, seconds);
+    this.showProbes(model, tool);
+    this.showTimes(session, model.serverSeconds);
     this.showTissues(model);
     this.curve.draw();
     element("frames").textContent = `frame ${model.frames.toLocaleString("en")}`;
@@ -134,9 +135,9 @@ export class Panel {
   }
 
   /** Returns true if the state is another. */
-  private showState(session: Session | undefined, tool: ToolPose | undefined): boolean {
+  private showState({ replay }: Model, session: Session | undefined, tool: ToolPose | undefined): boolean {
     const chip = element("render-state");
-    const isStale = session !== undefined && session.ageUs > 500_000;
+    const isStale = session !== undefined && session.ageUs > 500_000 && replay?.isSeeking !== true;
     let [words, tone] = tool === undefined ? ["no instrument", "idle"] : (STATES[tool.isRendered ? tool.state : 0] ?? STATES[0]!);
     if (isStale) [words, tone] = ["no ticks", "bad"];
     if (tool?.isLimited === true && !isStale) words += ", limited";
@@ -162,6 +163,30 @@ export class Panel {
     element("lag").textContent = tool.isRendered ? millimetres(lag) : "–";
   }
 
+  /** Lists the tool's probes with their distance. */
+  private showProbes(model: Model, tool: ToolPose | undefined): void {
+    const names = (tool && model.tools.get(tool.tool)?.probeNames) ?? [];
+    const list = element("probes");
+    const key = names.join("\n");
+    if (list.dataset["key"] !== key) {
+      list.dataset["key"] = key;
+      list.replaceChildren(
+        ...names.map((name) => {
+          const [row, term] = [document.createElement("div"), document.createElement("dt")];
+          term.textContent = `Probe ${name}`;
+          row.append(term, document.createElement("dd"));
+          return row;
+        }),
+      );
+    }
+    [...list.children].forEach((row, at) => {
+      const distance = tool!.probeDistances[at];
+      const bound = tool!.areProbesBounds[at] === 1 ? "≥ " : "";
+      row.lastElementChild!.textContent = distance === undefined ? "–" : `${bound}${millimetres(distance)}`;
+    });
+  }
+
+  /** `seconds`: time of the frame by the server's clock. */
   private showTimes(session: Session | undefined, seconds: number): void {
     const figures = session?.figures;
     const objective = figures?.objectiveUs ?? 1000;
@@ -185,7 +210,8 @@ export class Panel {
   private showRate(session: Session | undefined, seconds: number): void {
     const answered = session?.figures.answered ?? 0;
     const since = seconds - this.counted.seconds;
-    if (session === undefined || session.stream !== this.counted.stream) {
+    // A replay that goes back counts again.
+    if (session === undefined || session.stream !== this.counted.stream || since < 0) {
       this.counted = { stream: session?.stream ?? 0, seconds, answered };
       this.rate = "–";
     } else if (since >= RATE_SPAN_S) {

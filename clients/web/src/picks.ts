@@ -69,6 +69,8 @@ export class Picks {
 
   /** Marks the picked points where they are now. */
   show(): void {
+    // A replay that goes back makes its tissues again.
+    this.follow(this.model());
     const { tissues } = this.model();
     const isThere = ({ tissue, triangle }: TissuePoint) => tissues.get(tissue.id) === tissue && tissue.surface.hasTriangle(triangle);
     this.points = this.points.filter(isThere);
@@ -132,27 +134,33 @@ export class Picks {
     });
   }
 
-  /** Describes the nearest contact or force near the pointer. */
-  private mark([x, y]: [number, number]): string | null {
+  /** Describes the contact and the force that are nearest to the pointer, if they are near. */
+  private mark(pointer: [number, number]): string | null {
     const session = this.session();
     if (session === undefined) return null;
     const { contactPositions, contactDistances, contactTissues, forcePositions, forces } = session;
-    let [least, words] = [NEAR_PX, null as string | null];
-    const offer = (positions: Float32Array, at: number, describe: () => string) => {
+    const words: string[] = [];
+    const contact = this.nearest(contactPositions, pointer);
+    if (contact !== null) {
+      const tissue = this.model().tissues.get(contactTissues[contact]!)?.name ?? "tissue";
+      words.push(`contact with ${tissue} · ${millimetres(contactDistances[contact]!)}`);
+    }
+    const force = this.nearest(forcePositions, pointer);
+    if (force !== null) words.push(`force · ${Math.hypot(...forces.subarray(3 * force, 3 * force + 3)).toFixed(2)} N`);
+    return words.length === 0 ? null : words.join(" · ");
+  }
+
+  /** Returns the index of the position that is nearest to the pointer; null: none is near. */
+  private nearest(positions: Float32Array, [x, y]: [number, number]): number | null {
+    let [least, nearest] = [NEAR_PX, null as number | null];
+    for (let at = 0; 3 * at < positions.length; at++) {
       const position = [...positions.subarray(3 * at, 3 * at + 3)] as Triple;
-      if (!this.stage.isInFront(position)) return;
+      if (!this.stage.isInFront(position)) continue;
       const [atX, atY] = this.stage.project(position);
       const away = Math.hypot(atX - x, atY - y);
-      if (away < least) [least, words] = [away, describe()];
-    };
-    for (let at = 0; 3 * at < forcePositions.length; at++) {
-      offer(forcePositions, at, () => `force · ${Math.hypot(...forces.subarray(3 * at, 3 * at + 3)).toFixed(2)} N`);
+      if (away < least) [least, nearest] = [away, at];
     }
-    for (let at = 0; 3 * at < contactPositions.length; at++) {
-      const tissue = this.model().tissues.get(contactTissues[at]!)?.name ?? "tissue";
-      offer(contactPositions, at, () => `contact with ${tissue} · ${millimetres(contactDistances[at]!)}`);
-    }
-    return words;
+    return nearest;
   }
 
   /** Describes the surface under the pointer; null: there is none; undefined: it is too early to search again. */
@@ -164,12 +172,13 @@ export class Picks {
     this.hitTook = this.hitAt - began;
     if (hit === null) return null;
     if ("link" in hit) return [hit.tool.name, hit.link.name].filter((name) => name !== "").join(" · ");
-    const { displacement } = place(hit);
+    const { displacement, stiffness } = place(hit);
+    const felt = stiffness === null ? "" : ` · ${Number.isFinite(stiffness) ? `${(+stiffness.toPrecision(3)).toLocaleString("en")} N/m` : "rigid"}`;
     const moved = displacement === 0 ? "" : ` · displaced ${millimetres(displacement)}`;
-    return `${hit.tissue.name} · triangle ${hit.triangle.toLocaleString("en")}${moved}`;
+    return `${hit.tissue.name} · triangle ${hit.triangle.toLocaleString("en")}${felt}${moved}`;
   }
 }
 
-function place({ tissue, triangle, weights }: TissuePoint): { position: Triple; normal: Triple; displacement: number } {
+function place({ tissue, triangle, weights }: TissuePoint): ReturnType<TissuePoint["tissue"]["surface"]["pointOn"]> {
   return tissue.surface.pointOn(triangle, weights);
 }

@@ -62,6 +62,11 @@ export class Reader {
     return new Float32Array(aligned(this.slice()));
   }
 
+  /** Reads packed doubles. */
+  doubles(): Float64Array {
+    return new Float64Array(aligned(this.slice()));
+  }
+
   /** Reads packed numbers of fixed width. */
   fixed32(): Uint32Array {
     return new Uint32Array(aligned(this.slice()));
@@ -121,6 +126,11 @@ export class Writer {
     this.uint(field * 8);
     this.uint(value);
     return this;
+  }
+
+  /** Writes a `sint32`. */
+  signed(field: number, value: number): this {
+    return this.number(field, value < 0 ? -2 * value - 1 : 2 * value);
   }
 
   double(field: number, value: number): this {

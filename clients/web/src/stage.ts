@@ -102,6 +102,8 @@ export class Stage {
   private isFit = false;
   private isOpened = false;
   private section: Plane[] = [];
+  /** A device can be dragged. */
+  isMovable = true;
   private drag: { tool: number; plane: Plane; offset: Vector3 } | null = null;
 
   constructor(
@@ -406,7 +408,7 @@ export class Stage {
   }
 
   private pointerDown(event: PointerEvent): void {
-    if (event.button !== 0) return;
+    if (event.button !== 0 || !this.isMovable) return;
     const ray = this.rayOf(event);
     for (const groups of this.tools.values()) {
       const hit = ray.intersectObjects(groups.pickable(), true)[0];
@@ -432,7 +434,7 @@ export class Stage {
   private pointerMove(event: PointerEvent): void {
     if (this.drag === null) {
       const over = [...this.tools.values()].flatMap((groups) => groups.pickable());
-      const isOver = event.buttons === 0 && this.rayOf(event).intersectObjects(over, true).length > 0;
+      const isOver = this.isMovable && event.buttons === 0 && this.rayOf(event).intersectObjects(over, true).length > 0;
       this.canvas.classList.toggle("over-tool", isOver);
       return;
     }

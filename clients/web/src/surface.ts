@@ -29,6 +29,8 @@ export class Surface {
   /** For each vertex: distance from its first position in metres, time in seconds at which it last moved, stiffness as a
    * share of the range of colours. */
   private history = new Float32Array(0);
+  /** Stiffness of the materials at each vertex, N/m, 0 if rigid; empty for a tissue without materials. */
+  private stiffness = new Float32Array(0);
   private corners = new Uint32Array(0);
   private isChanged = false;
   private isCut = false;
@@ -52,6 +54,10 @@ export class Surface {
     } else if (positions !== null) {
       const n = positions.length / 3;
       for (let i = 0; i < n; i++) this.move(change.firstVertex + i, positions, 3 * i, seconds);
+    }
+    if (change.stiffness !== null) {
+      this.stiffness = grown(this.stiffness, this.vertices);
+      this.stiffness.set(change.stiffness, change.firstStiff);
     }
     for (const [i, stiffness] of change.stiffness?.entries() ?? []) {
       this.history[3 * (change.firstStiff + i) + 2] = stiffness === 0 ? 1 : shareOf(stiffness);
@@ -136,16 +142,19 @@ export class Surface {
     return triangle < this.triangles && this.corners[3 * triangle] !== this.corners[3 * triangle + 1];
   }
 
-  /** A point of a triangle with these barycentric weights: its position, the triangle's normal, and the displacement, of
-   * the corners by weight, as the colours show it. */
-  pointOn(triangle: number, weights: Triple): { position: Triple; normal: Triple; displacement: number } {
+  /** A point of a triangle with these barycentric weights: its position, the triangle's normal, and the displacement and
+   * the stiffness of the corners by weight, as the colours show them. Stiffness in N/m, infinite if a corner is rigid;
+   * null: the tissue has no materials. */
+  pointOn(triangle: number, weights: Triple): { position: Triple; normal: Triple; displacement: number; stiffness: number | null } {
     const corners = [0, 1, 2].map((k) => this.corners[3 * triangle + k]!);
     const [a, b, c] = corners.map((v) => new Vector3().fromArray(this.positions, 3 * v)) as [Vector3, Vector3, Vector3];
     const normal = b.clone().sub(a).cross(c.clone().sub(a)).normalize();
     const [u, v, w] = weights;
     const position = a.multiplyScalar(u).addScaledVector(b, v).addScaledVector(c, w);
     const displacement = corners.reduce((sum, vertex, k) => sum + weights[k]! * this.history[3 * vertex]!, 0);
-    return { position: position.toArray(), normal: normal.toArray(), displacement };
+    const stiffnesses = corners.map((vertex) => this.stiffness[vertex] || Infinity);
+    const stiffness = this.stiffness.length === 0 ? null : stiffnesses.reduce((sum, at, k) => sum + weights[k]! * at, 0);
+    return { position: position.toArray(), normal: normal.toArray(), displacement, stiffness };
   }
 
   dispose(): void {
@@ -154,6 +163,7 @@ export class Surface {
   }
 
   private forget(): void {
+    this.stiffness = new Float32Array(0);
     this.vertices = this.triangles = 0;
     this.uncut = null;
     this.areEdgesDue = false;

@@ -1,14 +1,13 @@
-// Tests of connections to a server that restarts, that requires a key, or that plays a recording.
+// Tests of connections to a server that restarts, or that requires a key.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
-import { assertAccessible, canvas, mask, state, text, until } from "./browser.mjs";
-import { SCENE, ending, live, revisions, seen, serve, view } from "./harness.mjs";
+import { assertAccessible, state, text, until } from "./browser.mjs";
+import { SCENE, live, revisions, serve, view } from "./harness.mjs";
 import { ball } from "./meshes.mjs";
-import { Child, dist, freePort } from "./server.mjs";
+import { freePort } from "./server.mjs";
 
 /** Console message if a test stops its server. */
 const GONE = /net::ERR_/;
@@ -76,22 +75,4 @@ test("a wrong key is told, and a good one is let in", async () => {
   await page.type("#key", "wall-0123456789ab");
   await page.keyboard.press("Enter");
   await live(page);
-});
-
-test("a recording is played for whoever opens the page", async () => {
-  const recording = fileURLToPath(new URL("../../../tests/golden/grasper.mcap", import.meta.url));
-  // The recording lasts a tenth of a second; its last two thirds are in contact.
-  const replay = ending(new Child(["replay", "--watch", "--viewer", dist, "--speed", "0.01", recording]));
-  const [, url] = /at (http:\S+) until/.exec(await replay.firstLine());
-  const visit = async () => {
-    const page = await view(url);
-    await live(page);
-    await until("its loop touches", async () => (await seen(page, "session"))?.contactsTotal > 0);
-    await until("a tissue is drawn", async () => mask(await canvas(page)).drawn.some((drawn) => drawn === 1));
-    return page;
-  };
-  const page = await visit();
-  await until("it is over", async () => (await seen(page, "session")) === undefined);
-  await page.close();
-  await visit();
 });

@@ -30,7 +30,8 @@ async function onCurve(page, share) {
 async function pressed(server) {
   await server.call("CreateScene", { scene_id: SCENE });
   const tissue_id = await server.addTissue(SCENE, "sheet", sheet(0.2, 24));
-  const tool_id = await server.addTool(SCENE, "ball", ball(0.01, 12));
+  const tip = { name: "tip", link: 0, position_m: { x: 0, y: 0, z: 0.03 }, radius_m: 0.001 };
+  const tool_id = await server.addTool(SCENE, "ball", ball(0.01, 12), [tip]);
   const loop = ending(new Loop(server, SCENE, tool_id, { at: [0.03, 0.02, 0.012], isRendered: true }));
   await until("it ticks", () => loop.answer);
   return { tissue_id, loop };
@@ -111,6 +112,19 @@ test("ticks later than the server's objective are counted and marked", async () 
   await until("and marked", async () => (await pixels(page, isBad)) > 30);
 });
 
+test("the probes of the instrument are listed with their distance", async () => {
+  const server = await serve();
+  const { loop } = await pressed(server);
+  const page = await view(server.page, WIDE);
+  await live(page);
+  const told = () => page.$eval("#probes", (list) => list.textContent);
+  // The sheet is at 0 under the probe, whose radius of a millimetre counts.
+  await until("its distance", async () => (await told()) === "Probe tip41.0 mm");
+  loop.goTo([0.03, 0.02, 0.02]);
+  await until("another", async () => (await told()) === "Probe tip49.0 mm");
+  await assertAccessible(page);
+});
+
 test("what is under the pointer is described; picked points move with the tissue and are measured", async () => {
   const server = await serve();
   const { tissue_id, loop } = await pressed(server);
@@ -136,7 +150,7 @@ test("what is under the pointer is described; picked points move with the tissue
   await tells([0.03, 0.02, 0.022], /^ball/);
   loop.goTo([0.03, 0.02, 0.007]);
   await until("it presses", () => loop.answer.renderings[0].force_n.z > 1);
-  await tells([0.03, 0.02, 0], /^(contact with sheet · −?0\.0\d mm|force · \d\.\d\d N)$/);
+  await tells([0.03, 0.02, 0], /^(contact with sheet · −?0\.0\d mm · )?force · \d\.\d\d N$/);
   await page.mouse.move(3, top + 3);
   await until("nothing is told beside the tissue", async () => (await tip()) === null);
 

@@ -207,6 +207,12 @@ test("a tissue's colours tell how stiff its materials are", async () => {
   await isBlue([-0.05, 0, 0]);
   await isYellow([0.05, 0, 0]);
   await until("the legend tells the range", async () => /10,000 N\/m/.test(await text(page, "#legend-to")));
+  const { top } = await page.$eval("#canvas", (canvas) => canvas.getBoundingClientRect().toJSON());
+  for (const [x, words] of [[-0.05, "30 N/m"], [0.05, "9,000 N/m"]]) {
+    const [atX, atY] = await project(page, [x, 0, 0]);
+    await page.mouse.move(atX, top + atY);
+    await until(words, async () => (await text(page, "#tip")).endsWith(` · ${words}`));
+  }
   await server.call("SetFeel", { scene_id: SCENE, tissue_id });
   await isYellow([-0.05, 0, 0]);
 });

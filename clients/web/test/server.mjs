@@ -92,8 +92,8 @@ export class Server {
     return tissue_id;
   }
 
-  async addTool(scene_id, name, mesh) {
-    const header = { scene_id, name, links: [{ name, mesh: meshHeader(mesh) }] };
+  async addTool(scene_id, name, mesh, probes = []) {
+    const header = { scene_id, name, links: [{ name, mesh: meshHeader(mesh) }], probes };
     const { tool_id } = await this.upload("AddTool", [{ header }, ...chunks(mesh)]);
     return tool_id;
   }

@@ -4,4 +4,5 @@ import "./inspection.mjs";
 import "./controls.mjs";
 import "./connection.mjs";
 import "./colours.mjs";
+import "./replay.mjs";
 import "./pictures.mjs";

@@ -12,7 +12,8 @@ use crate::{
         host::live_view::{
             device_wishes::WishedPosition,
             felt_ticks::FeltTick,
-            last_tick::{LinkRecord, TickRecord, ToolRecord},
+            last_tick::{LinkRecord, ProbeRecord, TickRecord, ToolRecord},
+            playback::{NewPosition, Playback, PlaybackChange, SPEEDS, TickMark},
             seen_surface::SeenSurface,
             viewed_scene::{SurfacePart, SurfacePiece, ViewPiece},
         },
@@ -78,6 +79,64 @@ pub fn wish_message(wish: &WishedPosition) -> proto::DeviceWish {
     }
 }
 
+/// Parses the changes of a playback.
+pub fn playback_change(
+    sent: &proto::ControlReplayRequest,
+    duration_s: f64,
+) -> Result<PlaybackChange, FieldError> {
+    use proto::control_replay_request::Position;
+    let speed = sent.speed.map(|speed| in_range(speed, *SPEEDS.start(), *SPEEDS.end(), "speed"));
+    let position = match sent.position {
+        Some(Position::SeekS(s)) => {
+            Some(NewPosition::Seconds(in_range(s, 0.0, duration_s, "seek_s")?))
+        }
+        Some(Position::Step(ticks)) => Some(NewPosition::Ticks(ticks)),
+        Some(Position::Jump(marks)) => Some(NewPosition::Marks(marks)),
+        None => None,
+    };
+    let (playing, repeat) = (sent.playing, sent.repeat);
+    Ok(PlaybackChange { playing, speed: speed.transpose()?, repeat, position })
+}
+
+/// Converts a playback to a message, with its marks if they have changed since `marks_version`.
+pub fn replay_state(playback: &Playback, marks_version: &mut u64) -> proto::ReplayState {
+    let view = playback.view();
+    let has_marks = std::mem::replace(marks_version, view.marks_version) != view.marks_version;
+    proto::ReplayState {
+        position_s: view.position_s,
+        duration_s: view.duration_s,
+        playing: view.playing,
+        speed: view.speed,
+        repeat: view.repeat,
+        seeking: view.seeking,
+        played_s: view.played_s,
+        tick: view.tick as u64,
+        ticks: view.ticks as u64,
+        mark: view.mark.map_or(proto::ReplayMark::Unspecified, replay_mark) as i32,
+        marks: has_marks.then(|| replay_marks(playback)),
+    }
+}
+
+fn replay_marks(playback: &Playback) -> proto::ReplayMarks {
+    let (at_s, mark) = playback.shown_marks().into_iter().unzip();
+    let mark: Vec<TickMark> = mark;
+    proto::ReplayMarks {
+        at_s,
+        mark: mark.into_iter().map(|mark| replay_mark(mark) as i32).collect(),
+        late: playback.n_marked(TickMark::Late) as u64,
+        refused: playback.n_marked(TickMark::Refused) as u64,
+        differing: playback.n_marked(TickMark::Differs) as u64,
+    }
+}
+
+fn replay_mark(mark: TickMark) -> proto::ReplayMark {
+    match mark {
+        TickMark::Late => proto::ReplayMark::Late,
+        TickMark::Refused => proto::ReplayMark::Refused,
+        TickMark::Differs => proto::ReplayMark::Differs,
+    }
+}
+
 /// Converts a part of a frame to a message. `seen` returns a tissue's arrays; a tissue that was removed meanwhile has
 /// no surface.
 pub fn piece<'a>(
@@ -113,6 +172,11 @@ pub fn piece<'a>(
                 rest_pose: piece.is_new.then(|| pose_message(&of.rest)),
                 surface: Some(surface(piece, arrays, |t| corners(mesh, t))),
                 links: tool.links.len() as u32,
+                probe_names: if piece.is_new && *link == 0 {
+                    tool.probes.iter().map(|probe| probe.name.clone()).collect()
+                } else {
+                    Vec::new()
+                },
             });
         }
     }
@@ -179,7 +243,11 @@ pub fn session(
         age_us: now_ns.saturating_sub(tick.at_ns) / 1000,
         compute_us: tick.compute_ns as f64 / 1e3,
         flags: answer::flags(&tick.flags),
-        tools: tick.tools.iter().map(|tool| tool_pose(tool, &mut links, ticks(tool))).collect(),
+        tools: tick
+            .tools
+            .iter()
+            .map(|tool| tool_pose(tool, &mut links, (&tick.probes, ticks(tool))))
+            .collect(),
         contact_tissue_ids: contacts.iter().map(|c| c.tissue.0).collect(),
         contact_xyz_m: flat(contacts.iter().map(|c| c.position)),
         contact_normal_xyz: flat(contacts.iter().map(|c| c.normal)),
@@ -194,10 +262,13 @@ pub fn session(
 fn tool_pose<'a>(
     tool: &ToolRecord,
     links: &mut impl Iterator<Item = &'a LinkRecord>,
-    felt_ticks: Option<proto::FeltTicks>,
+    (probes, felt_ticks): (&[ProbeRecord], Option<proto::FeltTicks>),
 ) -> proto::WatchedPose {
     let links: Vec<&LinkRecord> = links.take(tool.n_links).collect();
     let felt = tool.felt.as_ref();
+    let probes = probes.iter().filter(|probe| probe.tool == tool.tool);
+    let (probe_signed_distance_m, probe_is_lower_bound) =
+        probes.map(|probe| (probe.signed_distance_m, probe.is_lower_bound)).unzip();
     proto::WatchedPose {
         tool_id: tool.tool.0,
         device: Some(pose_message(&tool.scene_from_device)),
@@ -211,6 +282,8 @@ fn tool_pose<'a>(
         signed_distance_m: tool.signed_distance_m,
         is_lower_bound: tool.is_lower_bound,
         felt_ticks,
+        probe_signed_distance_m,
+        probe_is_lower_bound,
     }
 }
 

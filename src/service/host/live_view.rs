@@ -4,5 +4,6 @@
 pub mod device_wishes;
 pub mod felt_ticks;
 pub mod last_tick;
+pub mod playback;
 pub mod seen_surface;
 pub mod viewed_scene;

@@ -21,7 +21,7 @@ use super::{
     },
     durable::scene_journal::{CommitThread, SceneJournal},
     field_builds::FieldBuilds,
-    live_view::device_wishes::DeviceWishes,
+    live_view::{device_wishes::DeviceWishes, playback::Playback},
     memory_limit::MemoryLimit,
     opening_turns::OpeningTurns,
     quota::{self, Ledger, Reservation, RoomRefused, Share},
@@ -62,6 +62,8 @@ pub struct SceneRegistry {
     membership: OnceLock<Arc<Membership>>,
     /// Unset if no scene is persisted.
     opening: OnceLock<OpenByName>,
+    /// Unset if no recording is played.
+    playback: OnceLock<Arc<Playback>>,
 }
 
 /// Store of the durable scenes, and the thread that commits to it.
@@ -96,6 +98,7 @@ impl SceneRegistry {
             recorders: OnceLock::new(),
             membership: OnceLock::new(),
             opening: OnceLock::new(),
+            playback: OnceLock::new(),
         }
     }
 
@@ -139,6 +142,17 @@ impl SceneRegistry {
         let turns = OpeningTurns::default();
         let is_first = self.opening.set(OpenByName { opener, turns }).is_ok();
         debug_assert!(is_first, "there is one way to open scenes");
+    }
+
+    /// Shows viewers this playback of a recording, and lets them control it.
+    pub fn show_playback(&self, playback: Arc<Playback>) {
+        let is_first = self.playback.set(playback).is_ok();
+        debug_assert!(is_first, "one recording is played");
+    }
+
+    /// Returns the playback of the recording that the server plays; `None` if it plays none.
+    pub fn playback(&self) -> Option<&Arc<Playback>> {
+        self.playback.get()
     }
 
     /// Returns this server's membership among the servers that share scenes; `None` if it shares none.

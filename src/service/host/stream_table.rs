@@ -33,7 +33,7 @@ pub struct StreamMetrics {
     pub scene: String,
     /// Name of its client's key.
     pub key: Option<String>,
-    /// Number of the stream, in order of their begin, from 1.
+    /// Number of the stream, in order of their begin, from 1; in a replay, of the session in the recording.
     pub number: u64,
     /// Metrics of its ticks.
     pub ticks: TickMetrics,
@@ -104,9 +104,9 @@ impl StreamTable {
         Ok(OpenWatch { streams: Arc::clone(self), number })
     }
 
-    /// Returns the number of the open live view that began last. Numbers rise.
-    pub fn newest_watcher(&self) -> Option<u64> {
-        self.0.lock().watchers.last_key_value().map(|(number, _)| *number)
+    /// Replaces all open loops by those of a replay.
+    pub fn show_only(&self, loops: impl Iterator<Item = Arc<StreamMetrics>>) {
+        self.0.lock().now = loops.map(|stream| (stream.number, stream)).collect();
     }
 
     /// Returns the number of open live views.

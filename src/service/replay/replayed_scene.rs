@@ -15,9 +15,11 @@ use crate::{
         Limits, Scene, TissueId, Tool, ToolId,
         saved::{ADDED_IN_FORMAT_3, SavedScene, SavedTissue, SceneChange},
         tissue::edit::TopologyEdit,
+        tool::field::field_of,
     },
     sdf::{Field, FieldOptions},
     service::{convert, recording::timeless},
+    store::FieldCache,
     surface::Surface,
 };
 
@@ -84,6 +86,20 @@ pub enum HistoryError {
     /// The recording breaks off before something that a tick saw.
     #[error("{0}, which the recording does not have")]
     Missing(String),
+}
+
+/// Looks up fields in a cache, if one is given, and builds those that it lacks.
+pub fn cached_field(
+    cache: Option<&FieldCache>,
+) -> impl Fn(&str, &Surface, &FieldOptions) -> Field + Sync {
+    move |_, surface, options| {
+        let build = || Ok::<_, Infallible>(field_of(surface, options));
+        // Nobody shares this process's memory.
+        let reserve = |_| Ok(());
+        let cached = |cache: &FieldCache| cache.get_or_build(surface, options, reserve, build);
+        let field = cache.map_or_else(build, |cache| Ok(cached(cache)?.0));
+        field.unwrap_or_else(|never| match never {})
+    }
 }
 
 impl SceneHistory {

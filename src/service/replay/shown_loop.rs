@@ -1,54 +1,52 @@
-//! A replayed loop, shown to watchers.
+//! A replayed loop, shown to viewers.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    proto::TrackStart,
-    scene::{Scene, Tool, ToolId},
+    proto::{RecordedTick, TrackResponse},
+    scene::Tool,
     service::{
-        access::caller::Caller,
         host::{
             live_view::last_tick::{AnsweredTick, TickShower, last_tick},
-            scene_registry::SceneRegistry,
-            stream_table::{StreamMetrics, StreamTable},
+            stream_table::StreamMetrics,
         },
         loops::loop_engine::LoopEngine,
-        metrics::TickTimes,
-        refused::Refused,
+        metrics::{TickMetrics, TickTimes},
     },
 };
 
-/// While this exists, its scene is in the registry, and the loop is one of the registry's streams.
+/// A loop of a replay, as a stream of the server that shows it.
 pub struct ShownLoop {
-    objective: Duration,
-    streams: Arc<StreamTable>,
-    stream: Arc<StreamMetrics>,
+    /// Figures and newest tick of the loop, by the recording's times.
+    pub stream: Arc<StreamMetrics>,
     shower: TickShower,
     tools: Vec<Arc<Tool>>,
 }
 
 impl ShownLoop {
-    /// Shows a scene, replacing one of the same id, and a loop that began with `start`.
-    ///
-    /// # Errors
-    /// Returns an error if there is no thread for it, or a tool is unknown.
-    pub fn begin(
-        registry: &SceneRegistry,
-        scene: &Arc<Scene>,
-        start: &TrackStart,
-    ) -> Result<ShownLoop, Refused> {
-        let tools = start.tool_ids.iter().map(|id| scene.tool(ToolId(*id)));
-        let tools: Vec<Arc<Tool>> = tools.collect::<Result<_, _>>()?;
-        registry.insert_shown(Arc::clone(scene))?;
+    /// Creates a loop that has these tools.
+    pub fn new(scene: &str, session: u32, tools: Vec<Arc<Tool>>) -> ShownLoop {
         let (shower, last_tick) = last_tick(&tools);
-        let (objective, streams) = (registry.metrics().objective, Arc::clone(registry.streams()));
-        let stream = streams.loop_begins(scene.id(), &Caller::ANYBODY, last_tick)?;
-        Ok(ShownLoop { objective, streams, stream, shower, tools })
+        let stream = StreamMetrics {
+            scene: scene.to_owned(),
+            key: None,
+            number: session.into(),
+            ticks: TickMetrics::default(),
+            last_tick,
+        };
+        ShownLoop { stream: Arc::new(stream), shower, tools }
     }
 
-    /// Shows a tick that was answered. `times` are those of the replay.
-    pub fn show(&mut self, sequence: u64, times: &TickTimes, engine: &LoopEngine) {
-        self.stream.ticks.note(times, self.objective);
+    /// Shows a tick that `engine` has answered, with the times of the recorded answer.
+    pub fn show(
+        &mut self,
+        times: &TickTimes,
+        sequence: u64,
+        objective: Duration,
+        engine: &LoopEngine,
+    ) {
+        self.stream.ticks.note(times, objective);
+        self.stream.last_tick.ask();
         self.shower.show(&AnsweredTick {
             sequence,
             times,
@@ -59,8 +57,11 @@ impl ShownLoop {
     }
 }
 
-impl Drop for ShownLoop {
-    fn drop(&mut self) {
-        self.streams.loop_ends(&self.stream);
-    }
+/// Returns the times of a recorded tick, up to the end of its computation.
+pub fn recorded_times(note: &RecordedTick, answer: &TrackResponse) -> TickTimes {
+    let started_ns = note.started_ns;
+    let received_ns = answer.received_ns.min(started_ns);
+    // A message may hold any number: a cast saturates.
+    let computed_ns = started_ns.saturating_add((answer.compute_us * 1e3) as u64);
+    TickTimes { received_ns, started_ns, drawn_ns: None, computed_ns, done_ns: computed_ns }
 }

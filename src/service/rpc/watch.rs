@@ -23,7 +23,7 @@ use crate::{
     service::{
         access::caller::Caller,
         clock::now_ns,
-        convert::watch::{WatchOptions, figures, piece, session, wish_message},
+        convert::watch::{WatchOptions, figures, piece, replay_state, session, wish_message},
         host::{
             live_view::viewed_scene::{ViewPiece, ViewedScene},
             quota::{Reservation, Share},
@@ -60,6 +60,8 @@ pub struct Watch {
     pieces: VecDeque<ViewPiece>,
     last_message: Option<WatchResponse>,
     n_frames: u64,
+    /// Version of the replay's marks that the viewer has; 0: none.
+    marks_version: u64,
     period: Duration,
     /// Time of the next frame.
     due: Instant,
@@ -70,6 +72,7 @@ pub struct Watch {
 
 /// State of a haptic loop at a viewer.
 struct FollowedLoop {
+    stream: Arc<StreamMetrics>,
     recent: RecentTicks,
     /// Time of the newest tick that the viewer has: nanoseconds of the process's clock.
     shown_until_ns: u64,
@@ -111,6 +114,7 @@ impl Watch {
             pieces: VecDeque::new(),
             last_message: None,
             n_frames: 0,
+            marks_version: 0,
             due: Instant::now() + ASKED_BEFORE,
             until: Box::pin(sleep(Duration::ZERO)),
             has_asked: false,
@@ -139,12 +143,16 @@ impl Watch {
 
     /// Composes the current frame.
     fn compose(&mut self) -> Result<(), Refused> {
-        let now = now_ns();
+        // Read first: the frame shows a seek as done only if its scene is the one that was sought.
+        let playback = self.registry.playback();
+        let replay = playback.map(|playback| replay_state(playback, &mut self.marks_version));
+        let now = self.now_ns();
         let hosts = self.registry.all();
         let host = self.host(&hosts)?;
         self.n_frames += 1;
         let scene_ids = hosts.iter().map(|host| host.scene.id().to_owned()).collect();
-        let mut last = WatchResponse { scene_ids, server_time_ns: now, ..Default::default() };
+        let mut last =
+            WatchResponse { scene_ids, server_time_ns: now, replay, ..Default::default() };
         let Some(host) = host else {
             (self.viewed, self.last_message) = (None, Some(last));
             return Ok(());
@@ -170,7 +178,7 @@ impl Watch {
         }
         if self.options.has(WatchPart::Sessions) {
             // Read again: tissues may have taken a while, and no tick comes after its frame.
-            last.server_time_ns = now_ns();
+            last.server_time_ns = self.now_ns();
             last.sessions = self.sessions(last.server_time_ns);
         }
         if self.options.has(WatchPart::Wishes) {
@@ -180,6 +188,11 @@ impl Watch {
         last.quarantined = host.is_quarantined();
         self.last_message = Some(last);
         Ok(())
+    }
+
+    /// Returns the time by the clock of the loops: in a replay, of the server that recorded.
+    fn now_ns(&self) -> u64 {
+        self.registry.playback().map_or_else(now_ns, |playback| playback.now_ns())
     }
 
     /// Returns the scene to show: the named one, or the first of `hosts` that this server certainly owns.
@@ -206,12 +219,15 @@ impl Watch {
 
     fn sessions(&mut self, now: u64) -> Vec<WatchedSession> {
         let loops = self.loops();
-        self.followed.retain(|number, _| loops.iter().any(|stream| stream.number == *number));
+        // A replay that starts again has other streams of the same numbers.
+        let is_open = |of: &FollowedLoop| loops.iter().any(|s| Arc::ptr_eq(s, &of.stream));
+        self.followed.retain(|_, followed| is_open(followed));
         let objective = self.registry.metrics().objective;
         let session = |stream: &Arc<StreamMetrics>| {
             let ticks = &stream.ticks;
-            let FollowedLoop { recent, shown_until_ns } =
+            let FollowedLoop { recent, shown_until_ns, .. } =
                 self.followed.entry(stream.number).or_insert_with(|| FollowedLoop {
+                    stream: Arc::clone(stream),
                     recent: RecentTicks::since(ticks, now),
                     shown_until_ns: 0,
                 });

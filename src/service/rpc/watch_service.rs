@@ -1,4 +1,4 @@
-//! WatchService: live views, and the device positions that viewers request.
+//! WatchService: live views, the device positions that viewers request, and the playback that viewers control.
 
 use std::sync::Arc;
 
@@ -49,6 +49,10 @@ impl WatchService for Watches {
         &self,
         request: Request<proto::MoveDeviceRequest>,
     ) -> Result<Response<proto::MoveDeviceResponse>, Status> {
+        if self.registry.playback().is_some() {
+            let message = "the server plays a recording, in which no device can be moved";
+            return Err(Refused::condition("LIVE", "scene_id", message.to_owned()).into());
+        }
         let caller = caller(&request);
         let request = request.get_ref();
         self.registry.open(&request.scene_id).await?;
@@ -57,5 +61,20 @@ impl WatchService for Watches {
         host.scene.tool(tool).map_err(Refused::from)?;
         host.wishes.say(tool, position, now_ns());
         Ok(Response::new(proto::MoveDeviceResponse {}))
+    }
+
+    async fn control_replay(
+        &self,
+        request: Request<proto::ControlReplayRequest>,
+    ) -> Result<Response<proto::ControlReplayResponse>, Status> {
+        let Some(playback) = self.registry.playback() else {
+            let message = "the server plays no recording, expected one of palpate replay --watch";
+            return Err(Refused::condition("REPLAY", "", message.to_owned()).into());
+        };
+        let change = convert::watch::playback_change(request.get_ref(), playback.duration_s())?;
+        playback.change(&change);
+        let mut marks_version = playback.view().marks_version;
+        let replay = Some(convert::watch::replay_state(playback, &mut marks_version));
+        Ok(Response::new(proto::ControlReplayResponse { replay }))
     }
 }

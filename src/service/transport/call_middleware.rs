@@ -240,7 +240,7 @@ const OTHER: Method =
 const DEFORM: &str = "SceneService/Deform";
 
 /// Known methods; a client cannot add others to the counts.
-const METHODS: [Method; 24] = {
+const METHODS: [Method; 25] = {
     const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
         Method { name, needs, runs, answers: Small }
     }
@@ -272,6 +272,7 @@ const METHODS: [Method; 24] = {
         large("HapticService/DetectSelfCollisions", InBackground, Messages(COLLISION_BYTES)),
         large("WatchService/Watch", InBackground, Messages(WATCH_BYTES)),
         of("WatchService/MoveDevice", CHANGE, WhereItArrives),
+        of("WatchService/ControlReplay", CHANGE, WhereItArrives),
         of("Health/Check", None, WhereItArrives),
         of("Health/Watch", None, WhereItArrives),
     ]

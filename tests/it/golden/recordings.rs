@@ -53,7 +53,7 @@ pub fn replay_all(server: &Started, conversations: usize) {
 }
 
 fn replayed(file: &Path, server: &Started, threads: usize) -> ReplayReport {
-    let options = ReplayOptions { until: None, dump: None, speed: None, threads, show_in: None };
+    let options = ReplayOptions { until: None, dump: None, threads };
     let report = replay(file, &options, Some(&server.fields()));
     let name = file.display();
     let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -25,8 +25,7 @@ use crate::support::{
     server::TestServer,
 };
 
-pub const ALL: ReplayOptions =
-    ReplayOptions { until: None, dump: None, speed: None, threads: 2, show_in: None };
+pub const ALL: ReplayOptions = ReplayOptions { until: None, dump: None, threads: 2 };
 
 /// Starts a server that records into a folder.
 pub async fn recording_server(folder: &Path) -> TestServer {

@@ -1,102 +1,23 @@
-//! A recording in the live view: viewers see the recorded scene and answers.
+//! The program `palpate replay`: it prints a tick, and serves a recording to viewers until Ctrl-C.
 
 use std::{
-    collections::BTreeMap,
-    io::{self, BufRead, BufReader, Write},
-    net::{Shutdown, TcpStream},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     process::{Command, Stdio},
-    sync::Arc,
-    thread,
 };
 
-use palpate::{
-    config::Config,
-    proto::{TrackResponse, WatchRequest},
-    service::{
-        Listeners, SceneRegistry,
-        recording::recorded::Recording,
-        replay::{ReplayOptions, replay_recording},
-        serve_registry,
-    },
-};
+use palpate::proto::WatchRequest;
 use prost::Message;
-use tokio::sync::oneshot;
 
 use super::{
-    equal::{ALL, ended, file_of, recorded},
+    equal::{ended, file_of, recorded},
     performance::Instrument,
 };
 use crate::support::{
     folder::Folder,
     process::signal,
     program::{has_page, under_test},
-    server::TestServer,
-    viewer::Viewer,
 };
-
-/// Recorded answers by sequence.
-fn answers(recording: &Recording) -> BTreeMap<u64, TrackResponse> {
-    let ticks = recording.sessions[&2].ticks.values();
-    let answers = ticks.map(|tick| TrackResponse::decode(&*tick.answer).expect("whole"));
-    answers.map(|answer| (answer.sequence, answer)).collect()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_recorded_is_shown() {
-    let folder = Folder::new("watched");
-    let recording = recorded(&folder.0, Instrument::Grasper).await;
-    let answers = answers(&recording);
-
-    let config = Config { listen: "127.0.0.1:0".parse().expect("good"), ..Config::default() };
-    let registry = Arc::new(SceneRegistry::new(&config));
-    let listeners = Listeners::bind(&config).await.expect("a free port");
-    let address = listeners.address().expect("bound");
-    let (end, ended) = oneshot::channel::<()>();
-    let served = tokio::spawn({
-        let registry = Arc::clone(&registry);
-        async move {
-            let until = async { drop(ended.await) };
-            serve_registry(listeners, &config, registry, until).await
-        }
-    });
-    let mut server = TestServer::connect(address).await;
-    let request = WatchRequest { rate_hz: 60.0, ..WatchRequest::default() };
-    let mut viewer = Viewer::open(&server, "", request).await.expect("a stream");
-    viewer.frame().await.expect("a frame of nothing");
-
-    // At a quarter of the recorded speed, some frames are seen.
-    let options = ReplayOptions { speed: Some(0.25), show_in: Some(registry), ..ALL };
-    let replayed = tokio::task::spawn_blocking(move || replay_recording(recording, &options, None));
-    let mut seen = 0;
-    while !replayed.is_finished() {
-        let frame = viewer.frame().await.expect("a frame");
-        let [session] = &frame.sessions[..] else { continue };
-        if session.tools.is_empty() {
-            continue;
-        }
-        let answer = &answers[&session.sequence];
-        let rendering = &answer.renderings[0];
-        assert_eq!(session.tools[0].force_n, rendering.force_n, "tick {}", answer.sequence);
-        let of_links = answer.links.iter().filter_map(|link| link.contacts.as_ref());
-        let points: Vec<f32> = of_links.flat_map(|c| c.on_tissue_xyz_m.clone()).collect();
-        assert_eq!(session.contact_xyz_m, points, "tick {}", answer.sequence);
-        seen += 1;
-    }
-    let report = replayed.await.expect("no panic").expect("a recording");
-    assert!(report.is_equal(), "{report:?}");
-    assert!(seen >= 3, "{seen} ticks were seen");
-    let last = answers.values().rev().find_map(|a| a.tissues.first()).expect("it saw the tissue");
-    let revisions = (last.geometry_revision, last.topology_revision);
-    viewer
-        .until(|v, _| {
-            let tissue = &v.tissues[&1];
-            (tissue.geometry_revision, tissue.topology_revision) == revisions
-        })
-        .await;
-    viewer.assert_drawn_as(&server.export(1).await.expect("it is a scene of the server"));
-    drop(end);
-    served.await.expect("no panic").expect("a good end");
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replay_prints_a_tick_or_says_that_there_is_none() {
@@ -114,10 +35,9 @@ async fn replay_prints_a_tick_or_says_that_there_is_none() {
     assert!(code == Some(1) && said.contains("a tick of sequence 999999"), "{said}");
 }
 
-/// The replay plays for any viewer that connects, and Ctrl-C ends it with success.
 #[cfg_attr(windows, ignore = "a Ctrl-C reaches the tests too")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn replay_plays_a_recording_for_whoever_watches() {
+async fn replay_serves_a_recording_until_ctrl_c() {
     let folder = Folder::new("watched");
     recorded(&folder.0, Instrument::Probe).await;
     ended(&file_of(&folder.0));
@@ -134,6 +54,7 @@ async fn replay_plays_a_recording_for_whoever_watches() {
     let address = first.strip_prefix("The recording is at http://").expect(&first);
     let address = address.strip_suffix("/view/ until Ctrl-C.").expect(&first).to_owned();
 
+    // Viewers come and go.
     for _ in 0..2 {
         let mut stream = TcpStream::connect(&address).expect("it listens");
         let request = WatchRequest { rate_hz: 60.0, ..WatchRequest::default() }.encode_to_vec();
@@ -146,15 +67,7 @@ async fn replay_plays_a_recording_for_whoever_watches() {
         .expect("sent");
         stream.write_all(&[0, 0, 0, 0, request.len() as u8]).expect("sent");
         stream.write_all(&request).expect("sent");
-        let mut frames = stream.try_clone().expect("a socket");
-        let watching = thread::spawn(move || io::copy(&mut frames, &mut io::sink()));
-        let mut report = String::new();
-        while !report.contains("It is played again") {
-            report.push_str(&line());
-        }
-        assert!(report.contains("equal bit for bit"), "{report}");
-        stream.shutdown(Shutdown::Both).expect("it is open");
-        assert!(watching.join().expect("no panic").expect("frames") > 1_000);
+        stream.read_exact(&mut [0; 10_000]).expect("frames");
     }
     signal(&replay, "INT");
     assert!(replay.wait().expect("it ends").success());

@@ -65,6 +65,8 @@ pub struct TickRecord {
     pub tools: Vec<ToolRecord>,
     /// Records of the links of each tool, in the same order.
     pub links: Vec<LinkRecord>,
+    /// Records of the probes, each tool's in order.
+    pub probes: Vec<ProbeRecord>,
     /// Contacts, deepest first in each link.
     pub contacts: Vec<ContactRecord>,
     /// Number of all contacts, including those left out.
@@ -114,6 +116,17 @@ pub struct LinkRecord {
     pub seen: Pose,
 }
 
+/// Distance of a probe to the nearest tissue.
+#[derive(Clone, Copy, Debug)]
+pub struct ProbeRecord {
+    /// Tool of the probe.
+    pub tool: ToolId,
+    /// Signed distance, metres, negative inside.
+    pub signed_distance_m: f64,
+    /// True if `signed_distance_m` is only a lower bound.
+    pub is_lower_bound: bool,
+}
+
 /// A contact.
 #[derive(Clone, Copy, Debug)]
 pub struct ContactRecord {
@@ -152,7 +165,9 @@ pub struct AnsweredTick<'a> {
 
 /// Creates both sides for a loop with these tools.
 pub fn last_tick(tools: &[Arc<Tool>]) -> (TickShower, LastTick) {
-    let first = TickRecord::with_room(tools.len(), tools.iter().map(|t| t.links.len()).sum());
+    let n_links = tools.iter().map(|t| t.links.len()).sum();
+    let n_probes = tools.iter().map(|t| t.probes.len()).sum();
+    let first = TickRecord::with_room(tools.len(), n_links, n_probes);
     let (giver, newest) = newest(&first);
     let asked = Arc::new(AtomicBool::new(false));
     let taken = Mutex::new(TakenTick { newest, last: first });
@@ -189,12 +204,14 @@ impl LastTick {
 impl Clone for TickRecord {
     /// Keeps the capacity, which cloned vectors alone would lose.
     fn clone(&self) -> TickRecord {
-        let mut to = TickRecord::with_room(self.tools.capacity(), self.links.capacity());
+        let rooms = [self.tools.capacity(), self.links.capacity(), self.probes.capacity()];
+        let mut to = TickRecord::with_room(rooms[0], rooms[1], rooms[2]);
         let TickRecord { sequence, at_ns, compute_ns, flags, contacts_total, .. } = *self;
         (to.sequence, to.at_ns, to.compute_ns) = (sequence, at_ns, compute_ns);
         (to.flags, to.contacts_total) = (flags, contacts_total);
         to.tools.extend_from_slice(&self.tools);
         to.links.extend_from_slice(&self.links);
+        to.probes.extend_from_slice(&self.probes);
         to.contacts.extend_from_slice(&self.contacts);
         to.forces.extend_from_slice(&self.forces);
         to.felt_ticks.extend_from_slice(&self.felt_ticks);
@@ -203,7 +220,7 @@ impl Clone for TickRecord {
 }
 
 impl TickRecord {
-    fn with_room(n_tools: usize, n_links: usize) -> TickRecord {
+    fn with_room(n_tools: usize, n_links: usize, n_probes: usize) -> TickRecord {
         TickRecord {
             sequence: 0,
             at_ns: 0,
@@ -211,6 +228,7 @@ impl TickRecord {
             flags: Flags::default(),
             tools: Vec::with_capacity(n_tools),
             links: Vec::with_capacity(n_links),
+            probes: Vec::with_capacity(n_probes),
             contacts: Vec::with_capacity(RECORDED_MAX),
             contacts_total: 0,
             forces: Vec::with_capacity(RECORDED_MAX),
@@ -233,6 +251,14 @@ impl TickRecord {
             let links = (0..tool.links.len()).map(|link| link_record(tool, link, pose, rendering));
             self.links.extend(links);
         }
+        self.probes.clear();
+        self.probes.extend(answer.probes.iter().map(|probe| {
+            let (signed_distance_m, is_lower_bound) = match &probe.distance {
+                Distance::Within(near) => (near.signed_distance_m, false),
+                Distance::Beyond(bound) => (*bound, true),
+            };
+            ProbeRecord { tool: probe.tool, signed_distance_m, is_lower_bound }
+        }));
         let of_all = |link: &LinkAnswer| link.contacts_total;
         self.contacts_total = answer.links.iter().map(of_all).sum();
         self.contacts.clear();
@@ -260,11 +286,11 @@ fn tool_record(
     rendering: Option<&Rendering>,
     links: &[LinkAnswer],
 ) -> ToolRecord {
-    let least =
-        links.iter().filter(|link| link.tool == pose.tool).map(|link| match &link.distance {
-            Distance::Within(near) => (near.signed_distance_m, false),
-            Distance::Beyond(bound) => (*bound, true),
-        });
+    let least = links.iter().filter(|link| link.tool == pose.tool);
+    let least = least.map(|link| match &link.distance {
+        Distance::Within(near) => (near.signed_distance_m, false),
+        Distance::Beyond(bound) => (*bound, true),
+    });
     let least = least.min_by(|a, b| a.0.total_cmp(&b.0));
     let (signed_distance_m, is_lower_bound) = least.unwrap_or((0.0, true));
     let felt = rendering.map(|r| FeltRecord {
@@ -361,10 +387,11 @@ mod tests {
 
     #[test]
     fn a_copy_has_the_room_of_what_it_copies() {
-        let record = TickRecord::with_room(2, 5);
+        let record = TickRecord::with_room(2, 5, 3);
         let copy = record.clone();
         assert_eq!(copy.tools.capacity(), record.tools.capacity());
         assert_eq!(copy.links.capacity(), record.links.capacity());
+        assert_eq!(copy.probes.capacity(), record.probes.capacity());
         assert!(copy.contacts.capacity() >= RECORDED_MAX && copy.forces.capacity() >= RECORDED_MAX);
     }
 }
