@@ -181,8 +181,10 @@ export class Panel {
     }
     [...list.children].forEach((row, at) => {
       const distance = tool!.probeDistances[at];
-      const bound = tool!.areProbesBounds[at] === 1 ? "≥ " : "";
-      row.lastElementChild!.textContent = distance === undefined ? "–" : `${bound}${millimetres(distance)}`;
+      const isBound = tool!.areProbesBounds[at] === 1;
+      // A bound below zero says nothing: the probe was not searched to the end.
+      const isUnknown = distance === undefined || (isBound && distance < 0);
+      row.lastElementChild!.textContent = isUnknown ? "–" : `${isBound ? "≥ " : ""}${millimetres(distance)}`;
     });
   }
 

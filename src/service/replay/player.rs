@@ -88,7 +88,7 @@ impl Player {
         let Recording { scene, published_ns, limits, changes, sessions, .. } = recording;
         let field = cached_field(cache);
         let history = SceneHistory::new(scene, published_ns, limits.clone(), changes, &field)?;
-        let mut stage = Stage {
+        let mut played = PlayedScene {
             history: &history,
             limits: &limits,
             sessions: &sessions,
@@ -100,14 +100,14 @@ impl Player {
             is_hidden: true,
         };
         let mut found = BTreeSet::new();
-        stage.restart();
+        played.restart();
         while let Some(step) = playback.next_step() {
             match step {
-                PlayerStep::Restart => stage.restart(),
-                PlayerStep::Show => stage.show(),
+                PlayerStep::Restart => played.restart(),
+                PlayerStep::Show => played.show(),
                 PlayerStep::Play => {
-                    let at = stage.next;
-                    let Some(stop) = stage.play() else { continue };
+                    let at = played.next;
+                    let Some(stop) = played.play() else { continue };
                     if matches!(stop.stop, ReplayStop::Differs(_)) {
                         playback.mark(at, TickMark::Differs);
                     }
@@ -123,7 +123,7 @@ impl Player {
 }
 
 /// The loops that run at a position of the recording.
-struct Stage<'a> {
+struct PlayedScene<'a> {
     history: &'a SceneHistory,
     limits: &'a Limits,
     sessions: &'a BTreeMap<u32, RecordedLoop>,
@@ -153,7 +153,7 @@ struct PlayedLoop<'a> {
     is_equal: bool,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> PlayedScene<'a> {
     /// Returns to the beginning, where the first loop has begun.
     fn restart(&mut self) {
         (self.next, self.displayed, self.is_hidden) = (0, None, true);

@@ -177,17 +177,17 @@ async fn a_recording_is_sought_forwards_and_backwards() {
     cinema.viewer.assert_drawn_as(&exported);
 
     // The two last ticks of the second loop were refused.
-    let before = cinema.go(Position::Step(-2 - 10)).await;
-    assert_eq!(assert_as_recorded(&before, &cinema.viewer, &answers), TICKS - 10);
+    let before = cinema.go(Position::Step(-2 - 7)).await;
+    assert_eq!(assert_as_recorded(&before, &cinema.viewer, &answers), TICKS - 7);
     let positions = cinema.viewer.tissues[&1].positions.clone();
-    for sequence in TICKS - 9..=TICKS {
+    for sequence in TICKS - 6..=TICKS {
         let next = cinema.go(Position::Step(1)).await;
         assert_eq!(assert_as_recorded(&next, &cinema.viewer, &answers), sequence);
     }
-    assert_ne!(cinema.viewer.tissues[&1].positions, positions, "the tissue has moved");
+    assert!(cinema.viewer.tissues[&1].positions != positions, "the tissue has moved");
     let back = cinema.go(Position::SeekS(replay(&before).position_s)).await;
-    assert_eq!(assert_as_recorded(&back, &cinema.viewer, &answers), TICKS - 10);
-    assert_eq!(cinema.viewer.tissues[&1].positions, positions, "and is where it was");
+    assert_eq!(assert_as_recorded(&back, &cinema.viewer, &answers), TICKS - 7);
+    assert!(cinema.viewer.tissues[&1].positions == positions, "and is where it was");
     assert_eq!(poses(&back), poses(&before), "as are the loops");
 
     let first = cinema.go(Position::Step(i32::MIN)).await;

@@ -127,7 +127,7 @@ struct PlaybackState {
 }
 
 /// Next act of the player.
-enum Due {
+enum NextAct {
     Step(PlayerStep),
     At(Instant),
     /// After a change by a viewer.
@@ -201,12 +201,12 @@ impl Playback {
         state.finish_step();
         while !state.is_over {
             match state.due(&self.ticks, Instant::now()) {
-                Due::Step(step) => {
+                NextAct::Step(step) => {
                     state.under_way = Some(step);
                     return Some(step);
                 }
-                Due::At(due) => drop(self.changed.wait_until(&mut state, due)),
-                Due::Later => self.changed.wait(&mut state),
+                NextAct::At(due) => drop(self.changed.wait_until(&mut state, due)),
+                NextAct::Later => self.changed.wait(&mut state),
             }
         }
         None
@@ -308,16 +308,16 @@ impl PlaybackState {
         }
     }
 
-    fn due(&mut self, ticks: &TickTimeline, now: Instant) -> Due {
+    fn due(&mut self, ticks: &TickTimeline, now: Instant) -> NextAct {
         if let Some(sought) = self.sought {
             if sought < self.played {
-                return Due::Step(PlayerStep::Restart);
+                return NextAct::Step(PlayerStep::Restart);
             }
             if sought > self.played {
-                return Due::Step(PlayerStep::Play);
+                return NextAct::Step(PlayerStep::Play);
             }
             if !self.is_shown {
-                return Due::Step(PlayerStep::Show);
+                return NextAct::Step(PlayerStep::Show);
             }
             (self.sought, self.since) = (None, (now, ticks.at(sought)));
         }
@@ -326,21 +326,21 @@ impl PlaybackState {
             // A recording of an instant would start again without end.
             if self.playing && self.repeat && ticks.at(self.played) > 0 {
                 self.sought = Some(0);
-                return Due::Step(PlayerStep::Restart);
+                return NextAct::Step(PlayerStep::Restart);
             }
             self.playing = false;
-            return if self.is_shown { Due::Later } else { Due::Step(PlayerStep::Show) };
+            return if self.is_shown { NextAct::Later } else { NextAct::Step(PlayerStep::Show) };
         };
         let after = next_ns.saturating_sub(self.since.1) as f64 / self.speed;
         let after = Duration::from_nanos(after as u64);
-        let Some(due) = self.since.0.checked_add(after) else { return Due::Later };
+        let Some(due) = self.since.0.checked_add(after) else { return NextAct::Later };
         if now < due {
-            return Due::At(due);
+            return NextAct::At(due);
         }
         if now.saturating_duration_since(due) > DELAY_MAX {
             self.since = (now, next_ns);
         }
-        Due::Step(PlayerStep::Play)
+        NextAct::Step(PlayerStep::Play)
     }
 
     /// Returns the position of the marked tick that is `by` marks after `from`, or before it.
