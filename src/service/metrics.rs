@@ -73,6 +73,8 @@ pub struct TickMetrics {
     pub degraded: Count,
     /// Ticks slower than the objective.
     pub missed: Count,
+    /// Those of them that would have met it, had the machine not taken the processor from the engine's thread.
+    pub missed_by_machine: Count,
     /// Renderings of tools by the state of their proxy, one for each of [`RENDER_STATES`].
     pub renderings: [Count; RENDER_STATES.len()],
     /// Times of the stages, one for each of [`STAGES`].
@@ -115,12 +117,15 @@ pub struct TickTimes {
     pub computed_ns: u64,
     /// The answer was complete.
     pub done_ns: u64,
+    /// Time in the engine in which its thread had no processor; 0 if the system does not tell.
+    pub stopped_ns: u64,
 }
 
 impl TickMetrics {
     /// Records an answered tick.
     pub fn note(&self, times: &TickTimes, objective: Duration) {
-        let TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns } = *times;
+        let TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns, stopped_ns } =
+            *times;
         let total_ns = done_ns - received_ns;
         let stages = [
             Some(started_ns - received_ns),
@@ -135,7 +140,10 @@ impl TickMetrics {
             }
         }
         self.answered.add(1);
-        self.missed.add(u64::from(u128::from(total_ns) > objective.as_nanos()));
+        let is_missed = |ns: u64| u128::from(ns) > objective.as_nanos();
+        self.missed.add(u64::from(is_missed(total_ns)));
+        let is_by_machine = is_missed(total_ns) && !is_missed(total_ns.saturating_sub(stopped_ns));
+        self.missed_by_machine.add(u64::from(is_by_machine));
     }
 
     /// Returns the share of answered ticks that missed the objective.
@@ -156,9 +164,10 @@ impl TickMetrics {
         }
     }
 
-    fn counts(&self) -> [&Count; 6] {
-        let TickMetrics { answered, coalesced, refused, panicked, degraded, missed, .. } = self;
-        [answered, coalesced, refused, panicked, degraded, missed]
+    fn counts(&self) -> [&Count; 7] {
+        let TickMetrics { answered, coalesced, refused, panicked, degraded, .. } = self;
+        let TickMetrics { missed, missed_by_machine, .. } = self;
+        [answered, coalesced, refused, panicked, degraded, missed, missed_by_machine]
     }
 }
 
@@ -212,5 +221,31 @@ pub fn code_name(code: Code) -> &'static str {
         Code::Unavailable => "UNAVAILABLE",
         Code::DataLoss => "DATA_LOSS",
         Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missed_tick_is_the_machines_if_it_would_have_been_in_time_without_its_stop() {
+        let ticks = TickMetrics::default();
+        let objective = Duration::from_millis(1);
+        // Took, of which the thread was stopped for, microseconds.
+        for (took, stopped) in [(900, 0), (900, 800), (1_500, 0), (1_500, 400), (1_500, 600)] {
+            ticks.note(
+                &TickTimes {
+                    received_ns: 0,
+                    started_ns: 0,
+                    drawn_ns: None,
+                    computed_ns: 1_000 * took,
+                    done_ns: 1_000 * took,
+                    stopped_ns: 1_000 * stopped,
+                },
+                objective,
+            );
+        }
+        assert_eq!((ticks.missed.get(), ticks.missed_by_machine.get()), (3, 1));
     }
 }

@@ -84,6 +84,10 @@ export interface Figures {
   p999Us: number | null;
   recentTicks: number;
   recentMissed: number;
+  recentMissedByMachine: number;
+  p50AllUs: number | null;
+  p99AllUs: number | null;
+  p999AllUs: number | null;
 }
 
 export interface Session {
@@ -381,6 +385,10 @@ function readFigures(fields: Reader): Figures {
     else if (field === 8) figures.p999Us = fields.double();
     else if (field === 9) figures.recentTicks = fields.uint();
     else if (field === 10) figures.recentMissed = fields.uint();
+    else if (field === 11) figures.recentMissedByMachine = fields.uint();
+    else if (field === 12) figures.p50AllUs = fields.double();
+    else if (field === 13) figures.p99AllUs = fields.double();
+    else if (field === 14) figures.p999AllUs = fields.double();
     else fields.skip();
   }
   return figures;
@@ -396,6 +404,10 @@ function noFigures(): Figures {
     p999Us: null,
     recentTicks: 0,
     recentMissed: 0,
+    recentMissedByMachine: 0,
+    p50AllUs: null,
+    p99AllUs: null,
+    p999AllUs: null,
   };
 }
 

@@ -42,16 +42,18 @@ export class Panel {
   private source = "";
   /** Stream that the user chose. */
   private asked: number | null = null;
+  private readonly bars: HTMLElement[];
   private tissues: Model["tissues"] = new Map();
 
   constructor(private readonly onChoice: () => void) {
     const bars = [50, 99, 99.9].map((percentile) => {
       const bar = document.createElement("div");
       bar.className = "bar";
-      bar.innerHTML = `<span class="name">p${percentile}</span><span class="track"><i></i><b></b></span><span class="value">–</span>`;
+      bar.innerHTML = `<span class="name">p${percentile}</span><span class="track"><i></i><b></b></span><span class="value">–</span><span class="all">–</span>`;
       return bar;
     });
     element("latency").append(...bars);
+    this.bars = bars;
     this.sessions.addEventListener("change", () => {
       this.asked = Number(this.sessions.value);
       this.onChoice();
@@ -192,20 +194,28 @@ export class Panel {
   private showTimes(session: Session | undefined, seconds: number): void {
     const figures = session?.figures;
     const objective = figures?.objectiveUs ?? 1000;
+    const said = (us: number | null) => (us === null ? "–" : duration(us));
     const times = [figures?.p50Us, figures?.p99Us, figures?.p999Us];
-    [...element("latency").children].forEach((bar, at) => {
+    const all = [figures?.p50AllUs, figures?.p99AllUs, figures?.p999AllUs];
+    this.bars.forEach((bar, at) => {
       const us = times[at] ?? null;
+      bar.querySelector(".all")!.textContent = said(all[at] ?? null);
       const fill = bar.querySelector("i")!;
       // The objective is at two thirds of the bar.
       fill.style.width = `${us === null ? 0 : Math.min(100, (us / objective) * 66.667)}%`;
       fill.className = us !== null && us > objective ? "late" : "";
-      bar.querySelector(".value")!.textContent = us === null ? "–" : duration(us);
+      bar.querySelector(".value")!.textContent = said(us);
     });
     const missed = element("missed");
-    const { recentTicks = 0, recentMissed = 0 } = figures ?? {};
-    const share = recentTicks === 0 ? 0 : (100 * recentMissed) / recentTicks;
-    missed.textContent = recentTicks === 0 ? "–" : `${share.toFixed(share < 10 ? 2 : 0)} % over ${objective / 1000} ms`;
-    missed.className = share >= 1 ? "bad" : "";
+    const { recentTicks = 0, recentMissed = 0, recentMissedByMachine = 0 } = figures ?? {};
+    const percent = (ticks: number) => {
+      const share = (100 * ticks) / recentTicks;
+      return `${share.toFixed(share < 10 ? 2 : 0)} %`;
+    };
+    missed.textContent = recentTicks === 0 ? "–" : `${percent(recentMissed)} over ${objective / 1000} ms`;
+    const byServer = recentMissed - recentMissedByMachine;
+    element("missed-by").textContent = recentTicks === 0 ? "–" : `${percent(recentMissedByMachine)}, ${percent(byServer)}`;
+    missed.className = recentMissed > 0.01 * recentTicks ? "bad" : "";
     this.showRate(session, seconds);
   }
 

@@ -48,10 +48,10 @@ test("a scene is shown, and its deformation and cut are followed", async () => {
   deformations.end();
 });
 
-// Amber of forces, the lighter amber of contacts, or either, over rose, grey and cyan.
+// Amber of forces, white of contacts, or either, over rose, grey and cyan.
 const isForce = (r, g, b) => r > 200 && g > 140 && r - b > 140;
-const isContact = (r, g, b) => r > 240 && g > 200 && r - b > 60 && r - b < 120;
-const isTouch = (r, g, b) => r > 200 && g > 140 && r - b > 60;
+const isContact = (r, g, b) => Math.min(r, g, b) > 240;
+const isTouch = (r, g, b) => isForce(r, g, b) || isContact(r, g, b);
 
 /** Adds balls on a sheet, with a loop each: position of each, and whether it is rendered. */
 async function balls(server, tools) {
@@ -86,8 +86,8 @@ test("contacts are where the server says, with their force, its curve and the lo
   await until("an arrow of the force is drawn", async () => hasNear(await canvas(page), head, isForce));
 
   await until("its times are told", async () => {
-    const told = await page.$$eval("#latency .value, #missed, #rate", (values) => values.map((value) => value.textContent));
-    return told.length === 5 && told.every((value) => /^\d/.test(value));
+    const told = await page.$$eval(".value, div > .all, #missed, #missed-by, #rate", (values) => values.map((value) => value.textContent));
+    return told.length === 9 && told.every((value) => /^\d/.test(value));
   });
   await until("the force has a curve", () =>
     page.$eval("#curve", (curve) => {

@@ -1,45 +1,78 @@
-// Writes the documents' pictures, drawn by the page itself, if PALPATE_PICTURES=write.
-import { mkdir } from "node:fs/promises";
+// Writes the documents' pictures, drawn by the page itself from a recording of the demo, if PALPATE_PICTURES=write. The
+// demo is recorded while nothing else runs: drawing without a graphics card would take its cores.
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { canvas, until } from "./browser.mjs";
-import { WIDE, demo } from "./harness.mjs";
+import { WIDE, ending, live, seen, view } from "./harness.mjs";
+import { Child, dist } from "./server.mjs";
+import { animated } from "./webp.mjs";
 
 /** State of rendering. */
 const TOUCHING = 2;
+const RECORDED_S = 12;
+/** The animation: its times in the recording, and its size. */
+const FILM = { from_s: 6, to_s: 9.6, rate: 12, width: 760, height: 475, bytes_max: 2e6 };
 const skip = process.env.PALPATE_PICTURES !== "write";
 
 test("pictures of the documents", { skip }, async () => {
-  const page = await demo(WIDE);
-  // Without a graphics card the drawing takes the cores from the server: for ten seconds, those of the curve, the page
-  // draws seldom.
-  await page.evaluate(() => {
-    const next = window.requestAnimationFrame.bind(window);
-    globalThis.wait_ms = 5000;
-    window.requestAnimationFrame = (draw) => window.setTimeout(() => next(draw), globalThis.wait_ms);
-  });
-  await new Promise((soon) => setTimeout(soon, 16_000));
-  await until("it is paused while it presses", () =>
-    page.evaluate((touching) => {
-      const [tool] = globalThis.palpate.session().tools;
-      if (Math.hypot(...tool.force) < 2 || tool.state !== touching) return false;
-      document.querySelector("#pause").click();
-      globalThis.wait_ms = 0;
-      return true;
-    }, TOUCHING),
-  );
-  // A drawing that was put off comes first.
-  await new Promise((soon) => setTimeout(soon, 6_000));
+  const folder = await mkdtemp(join(tmpdir(), "palpate-viewer-pictures-"));
+  const file = join(folder, "demo.mcap");
+  const demo = ending(new Child(["demo", "--seconds", String(RECORDED_S), "--record", file]));
+  await until("the demo is over", () => demo.process.exitCode !== null);
+  assert.equal(demo.process.exitCode, 0);
 
-  const folder = fileURLToPath(new URL("../docs/", import.meta.url));
-  await mkdir(folder, { recursive: true });
+  const player = ending(new Child(["replay", "--watch", "--viewer", dist, file]));
+  const [, url] = /at (http:\S+) until/.exec(await player.firstLine());
+  const page = await view(url, WIDE);
+  await live(page);
+  const seek = async (seconds) => {
+    await page.evaluate((seconds) => {
+      const input = document.querySelector("#position");
+      input.value = String(seconds);
+      input.dispatchEvent(new Event("input"));
+    }, seconds);
+    await until(`it shows ${seconds} s`, async () => {
+      const replay = await seen(page, "replay");
+      return replay !== null && !replay.isSeeking && Math.abs(replay.positionS - seconds) < 2e-3;
+    });
+    await canvas(page);
+  };
+  await until("it is played", async () => (await seen(page, "replay")) !== null);
+  await page.evaluate(() => document.querySelector("#play").click());
+
+  const out = fileURLToPath(new URL("../docs/", import.meta.url));
+  await mkdir(out, { recursive: true });
   const picture = async (name, part) => {
     await canvas(page);
-    await (await page.$(part)).screenshot({ path: `${folder}${name}.png` });
+    await (await page.$(part)).screenshot({ path: `${out}${name}.png` });
   };
+  // The first press after the curve is full.
+  let pressed_s = 10;
+  for (; pressed_s < RECORDED_S; pressed_s += 0.05) {
+    await seek(pressed_s);
+    const [tool] = (await seen(page, "session")).tools;
+    if (Math.hypot(...tool.force) > 2 && tool.state === TOUCHING) break;
+  }
   await picture("live-view", "body");
   await page.$eval("input[value=depth]", (input) => input.click());
   await until("the legend is shown", () => page.$eval("#legend", (legend) => !legend.hidden));
   await picture("displacement", "#stage");
+  await page.$eval("input[value=plain]", (input) => input.click());
+
+  await page.setViewport(FILM);
+  await page.$eval("#fit", (button) => button.click());
+  const frames = [];
+  for (let n = 0; n < FILM.rate * (FILM.to_s - FILM.from_s); n++) {
+    await seek(FILM.from_s + n / FILM.rate);
+    frames.push(Buffer.from(await (await page.$("#stage")).screenshot({ type: "webp", quality: 72 })));
+  }
+  const film = animated(frames, 1000 / FILM.rate);
+  assert.ok(film.length < FILM.bytes_max, `${film.length} bytes`);
+  await writeFile(`${out}demo.webp`, film);
+  await rm(folder, { recursive: true });
 });

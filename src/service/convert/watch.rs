@@ -17,7 +17,7 @@ use crate::{
             seen_surface::SeenSurface,
             viewed_scene::{SurfacePart, SurfacePiece, ViewPiece},
         },
-        metrics::{TickMetrics, recent::RecentFigures},
+        metrics::{STAGES, TickMetrics, recent::RecentFigures},
         pose_message::{point, pose_message, vec3},
         request_field::in_range,
     },
@@ -313,6 +313,7 @@ pub fn figures(
     recent: &RecentFigures,
     objective: Duration,
 ) -> proto::SessionFigures {
+    let all = ticks.stages[STAGES.len() - 1].counts();
     proto::SessionFigures {
         ticks_answered: ticks.answered.get(),
         ticks_coalesced: ticks.coalesced.get(),
@@ -324,5 +325,9 @@ pub fn figures(
         p999_us: recent.times.quantile_us(0.999),
         recent_ticks: recent.times.total(),
         recent_missed: recent.missed,
+        recent_missed_by_machine: recent.missed_by_machine,
+        p50_all_us: all.quantile_us(0.5),
+        p99_all_us: all.quantile_us(0.99),
+        p999_all_us: all.quantile_us(0.999),
     }
 }

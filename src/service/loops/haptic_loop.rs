@@ -10,6 +10,7 @@ use tonic::Status;
 
 use super::loop_engine::{EngineTimes, LoopEngine};
 use crate::{
+    os::thread_clock,
     proto::{self, TickOutcome, TrackRequest, TrackResponse, track_request::Message},
     scene::{Scene, Tool},
     service::{
@@ -296,8 +297,11 @@ impl HapticLoop {
         let recorded_clock = || recorded.map_or_else(now_ns, |clock| clock.read());
         let clock: &dyn Fn() -> u64 = if recorded.is_some() { &recorded_clock } else { &now_ns };
         let time = TimeLeft::until(clock, until_ns);
+        let had_ns = thread_clock::now_ns();
         let EngineTimes { drawn_ns, computed_ns } =
             self.engine.answer(tick.sequence, started_ns, &time, now_ns, into)?;
+        let had_ns = thread_clock::now_ns() - had_ns;
+        let stopped_ns = (computed_ns - started_ns).saturating_sub(had_ns);
         into.compute_us = (computed_ns - started_ns) as f64 / 1e3;
         let (session, flags) = (self.engine.session(), self.engine.session().last_answer().flags);
         let ticks = &self.stream_metrics.ticks;
@@ -307,7 +311,8 @@ impl HapticLoop {
         ticks.degraded.add(u64::from(flags.degraded));
         // Encoding and the socket come later: no tick can report its own.
         let done_ns = now_ns();
-        let times = TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns };
+        let times =
+            TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns, stopped_ns };
         ticks.note(&times, self.metrics.objective);
         into.stages = self.report_stages.then(|| stages(&times));
         self.shower.show(&AnsweredTick {
@@ -323,7 +328,7 @@ impl HapticLoop {
 
 /// Converts the times to the wire format.
 fn stages(times: &TickTimes) -> proto::StageTimes {
-    let TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns } = *times;
+    let TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns, .. } = *times;
     let us = |from_ns: u64, to_ns: u64| (to_ns - from_ns) as f64 / 1e3;
     proto::StageTimes {
         wait_us: us(received_ns, started_ns),

@@ -16,6 +16,7 @@ pub struct RecentTicks {
 struct TickCounts {
     total: TimeCounts,
     missed: u64,
+    missed_by_machine: u64,
 }
 
 /// Ticks of the last five to ten seconds.
@@ -24,6 +25,8 @@ pub struct RecentFigures {
     pub times: TimeCounts,
     /// Ticks slower than the objective.
     pub missed: u64,
+    /// Those of them that the machine delayed.
+    pub missed_by_machine: u64,
 }
 
 impl RecentTicks {
@@ -38,17 +41,22 @@ impl RecentTicks {
         let now = TickCounts::of(ticks);
         let times = now.total.since(&self.older.total);
         let missed = now.missed.saturating_sub(self.older.missed);
+        let missed_by_machine = now.missed_by_machine.saturating_sub(self.older.missed_by_machine);
         if now_ns.saturating_sub(self.newer_at_ns) >= WINDOW_NS {
             self.older = std::mem::replace(&mut self.newer, now);
             self.newer_at_ns = now_ns;
         }
-        RecentFigures { times, missed }
+        RecentFigures { times, missed, missed_by_machine }
     }
 }
 
 impl TickCounts {
     fn of(ticks: &TickMetrics) -> TickCounts {
-        TickCounts { total: ticks.stages[STAGES.len() - 1].counts(), missed: ticks.missed.get() }
+        TickCounts {
+            total: ticks.stages[STAGES.len() - 1].counts(),
+            missed: ticks.missed.get(),
+            missed_by_machine: ticks.missed_by_machine.get(),
+        }
     }
 }
 
@@ -70,6 +78,7 @@ mod tests {
                 drawn_ns: None,
                 computed_ns: 0,
                 done_ns,
+                stopped_ns: 0,
             };
             ticks.note(&times, Duration::from_millis(1));
         };

@@ -63,5 +63,13 @@ pub fn recorded_times(note: &RecordedTick, answer: &TrackResponse) -> TickTimes 
     let received_ns = answer.received_ns.min(started_ns);
     // A message may hold any number: a cast saturates.
     let computed_ns = started_ns.saturating_add((answer.compute_us * 1e3) as u64);
-    TickTimes { received_ns, started_ns, drawn_ns: None, computed_ns, done_ns: computed_ns }
+    // A recording does not tell what stopped the thread.
+    TickTimes {
+        received_ns,
+        started_ns,
+        drawn_ns: None,
+        computed_ns,
+        done_ns: computed_ns,
+        stopped_ns: 0,
+    }
 }

@@ -98,6 +98,11 @@ fn ticks(text: &mut ExpositionText, registry: &SceneRegistry) {
         ("palpate_ticks_panicked_total", "Ticks in which the engine panicked.", &ticks.panicked),
         ("palpate_ticks_degraded_total", "Ticks that a deadline cut short.", &ticks.degraded),
         ("palpate_ticks_missed_total", "Ticks slower than the objective.", &ticks.missed),
+        (
+            "palpate_ticks_missed_by_machine_total",
+            "Missed ticks whose thread the machine had stopped for as long as they were late.",
+            &ticks.missed_by_machine,
+        ),
     ];
     for (name, help, count) in counts {
         text.one(name, "counter", help, count.get());

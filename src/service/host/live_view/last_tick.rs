@@ -370,6 +370,7 @@ mod tests {
                 drawn_ns: None,
                 computed_ns: at_ns,
                 done_ns: at_ns + 1,
+                stopped_ns: 0,
             };
             let tick = AnsweredTick { sequence, times: &times, tools, poses, session };
             assert_eq!(calls_during(|| shower.show(&tick)), 0, "tick {sequence}");
