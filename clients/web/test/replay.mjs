@@ -122,7 +122,9 @@ test("a recording has a timeline: it is sought, stepped, and jumped to a late ti
   const jumped = async () => {
     const { tick } = await seen(page, "replay");
     await back();
-    return replayed(page, "it has jumped", (replay) => replay.tick < tick);
+    const there = await replayed(page, "it has jumped", (replay) => replay.tick < tick);
+    assert.ok(there.mark > 0, "at a marked tick");
+    return there;
   };
   let at;
   do at = await jumped();
