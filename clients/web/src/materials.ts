@@ -92,6 +92,8 @@ export class TissueMaterial extends MeshPhysicalMaterial {
         vec3 alongX = dFdx(vViewPosition), alongY = dFdy(vViewPosition);
         float bend = dot(dFdx(vNormal), alongX) / max(dot(alongX, alongX), 1e-12)
           + dot(dFdy(vNormal), alongY) / max(dot(alongY, alongY), 1e-12);
+        // Next to the outline neighbouring pixels are not neighbours on the surface.
+        bend *= smoothstep(0.1, 0.4, abs(dot(normalize(vNormal), normalize(vViewPosition))));
         if (uMode == 0) diffuseColor.rgb *= 1.0 - clamp(${CURVATURE_M.toExponential(2)} * bend, -0.25, 0.35);
         // The inside is darker and cooler than the outside.
         if (!gl_FrontFacing) diffuseColor.rgb *= vec3(0.22, 0.40, 0.72);

@@ -218,7 +218,7 @@ test("a tissue's colours tell how stiff its materials are", async () => {
 });
 
 // The deep red of an edge that a cut has opened; the inside of tissue, cooler than its rose outside.
-const isCutEdge = (r, g, b) => r > 60 && r < 130 && g < 45 && b < 50;
+const isCutEdge = (r, g, b) => r > 60 && r < 130 && g < 36 && b < 40;
 const isInside = (r, g, b) => b > r && r < 110;
 const isOutside = (r, g, b) => r > b + 30 && r > 110;
 

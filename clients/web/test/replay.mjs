@@ -92,7 +92,7 @@ test("a recording has a timeline: it is sought, stepped, and jumped to a late ti
   await live(page);
   await until("the timeline is shown", () => page.$eval("#timeline", ({ hidden }) => !hidden));
   const end = await replayed(page, "it was played to its end", ({ isPlaying, tick, ticks }) => !isPlaying && tick === ticks);
-  assert.equal(await sliderAt(page), end.durationS);
+  await until("the slider is at the end", async () => (await sliderAt(page)) === end.durationS);
   assert.equal((await chosen(page)).sequence, TICKS.hook, "the loop's last tick is still shown");
   await until("the other loop has ended", () => page.$eval("#session-field", ({ hidden }) => hidden));
   await seek(page, 0.1);
