@@ -37,7 +37,7 @@ MAX_RATE_N_PER_S = 300.0
 
 @dataclass
 class Handle:
-    """Where the handle is, as a message of the service says it."""
+    """Position of the handle, from a message of the service."""
 
     device_id: str
     pose: palpate.Pose
@@ -68,7 +68,7 @@ class Handle:
 
 
 def command(device_id: str, force_n: Array) -> dict[str, Any]:
-    """What makes the service push the handle until its next message, and send that."""
+    """Command by which the service pushes the handle until its next message, and sends that."""
     vector = dict(zip("xyz", force_n.tolist(), strict=True))
     # Before version 3.5 the field is called `values` instead of `vector`.
     return {"inverse3": [{"device_id": device_id, "commands": {"set_cursor_force": {"vector": vector}}}]}

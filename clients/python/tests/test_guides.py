@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -209,14 +210,17 @@ def test_sofa_s_controller_moves_the_tissue_and_brings_its_loads(
 
 
 class Device:
-    """A hand that comes down at 50 mm/s to 5 mm below the block's top, and can be unplugged."""
+    """A hand that comes down at 50 mm/s to 5 mm below the block's top, falls silent for a while, and is unplugged."""
 
     def __init__(self) -> None:
         self.height_m, self.is_unplugged = 0.02, False
+        self.may_speak = threading.Event()
+        self.may_speak.set()
         self.felt: list[palpate.Wrench] = []
 
     def pose(self) -> palpate.PoseLike:
         time.sleep(0.001)
+        self.may_speak.wait()
         if self.is_unplugged:
             raise OSError("unplugged")
         self.height_m = max(self.height_m - 5e-5, 0.0)
@@ -252,13 +256,25 @@ def test_a_device_feels_sofa_s_organ_which_bears_its_force(
         assert device.felt[-1].force_n[2] == pytest.approx(1.5, abs=0.015)
         # SOFA's instrument is where the hand is.
         assert controller.frame.position.array()[0].tolist() == [0.0013, 0.0007, 0, 0, 0, 0, 1]
+        # A device that is silent loads nothing, and neither does one that is gone.
+        device.may_speak.clear()
+        while step().any():
+            pass
+        device.may_speak.set()
+        while abs(step()[2] + 1.5) > 0.015:
+            pass
         controller.nodes.position.array()[:, 2] -= 0.01
         while step().any():
+            pass
+        controller.nodes.position.array()[:, 2] += 0.01
+        while not step().any():
             pass
         device.is_unplugged = True
         with pytest.raises(OSError, match="unplugged"):
             while True:
                 step()
+        controller.onAnimateBeginEvent({})
+        assert not field.forces.array().any()
     finally:
         controller.close()
     assert not device.felt[-1].force_n.any()

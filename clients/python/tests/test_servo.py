@@ -102,15 +102,16 @@ def test_without_answers_the_force_fades_and_it_comes_back(tmp_path: Path) -> No
             for one, size in zip(felt, sizes, strict=True):
                 assert (palpate.ServoFlag.FADING in one.flags) == (one.model_age_s > FADES_S), one
                 assert one.model_age_s > FADES_S or size > 0.9 * sizes[0], one
-                # The fade begins with the first step after its age.
-                assert one.model_age_s < GONE_S + 0.02 or size == 0, one
+            # The fade begins with the first step after its age, which may come late.
+            late_s = max(after.model_age_s - before.model_age_s for before, after in zip(felt, felt[1:], strict=False))
+            assert all(one.model_age_s < GONE_S + late_s or size == 0 for one, size in zip(felt, sizes, strict=True))
             assert sizes[-1] == 0
             program.go_on()
             hold(servo, 0.001, is_pressed(0.001))
     program.end()
 
 
-def test_a_pose_that_is_none_fades_and_is_told_once(servo: palpate.Servo) -> None:
+def test_a_pose_that_is_none_fades_and_is_an_error_once(servo: palpate.Servo) -> None:
     pressed = hold(servo, 0.001, is_pressed(0.001))
     felt = servo.step((0.0, 0.0, np.nan), DT_S)
     assert palpate.ServoFlag.FADING in felt.flags
@@ -118,6 +119,11 @@ def test_a_pose_that_is_none_fades_and_is_told_once(servo: palpate.Servo) -> Non
     with pytest.raises(palpate.InvalidArgument, match="a pose is none"):
         servo.check()
     servo.check()
+    matrix = np.eye(4)
+    matrix[0, 3] = np.nan
+    assert palpate.ServoFlag.FADING in servo.step(matrix, DT_S).flags
+    with pytest.raises(ValueError, match="expected finite numbers"):
+        servo.check()
     # A tip has one link.
     assert palpate.ServoFlag.FADING in servo.step(tip_at(0.001), DT_S, [(0, 0, 0)] * 2).flags
     with pytest.raises(palpate.InvalidArgument, match="link"):
@@ -152,7 +158,7 @@ def test_however_a_loop_ends_the_device_is_sent_no_force(servo: palpate.Servo, f
     else:
         servo.run(hand)
     assert len(hand.felt) == 101
-    assert all(one.force_n[2] > 0.1 for one in hand.felt[:-1])
+    assert all(one.force_n[2] > 0.1 for one in hand.felt[:-1] if one.model_age_s < FADES_S)
     assert hand.felt[-1].force_n.tolist() == hand.felt[-1].torque_nm.tolist() == [0, 0, 0]
 
 
@@ -177,6 +183,8 @@ def test_a_servo_connects_as_its_server_did(tmp_path: Path) -> None:
 def test_what_a_servo_refuses(scene: palpate.Scene, tool: palpate.Tool, server: palpate.Server) -> None:
     with pytest.raises(palpate.InvalidArgument, match="friction is 9"):
         scene.servo(palpate.Render(tool, friction=9))
+    with pytest.raises(ValueError, match="cutting_links has 32"):
+        scene.servo(palpate.Render(tool, cutting_links=[32]))
     with pytest.raises(palpate.InvalidArgument, match="rate_hz"):
         scene.servo(tool, rate_hz=2000)
     with server.create_scene("other") as other, pytest.raises(ValueError, match="expected one of scene"):
@@ -197,7 +205,7 @@ def test_a_forked_process_has_no_servo(servo: palpate.Servo) -> None:
     child = os.fork()
     if child == 0:
         try:
-            servo.check()
+            servo.step((0, 0, 1), DT_S)
         except RuntimeError:
             servo.close()
             os._exit(7)

@@ -41,12 +41,15 @@ def watched(recording: str, file: Path) -> None:
     """Takes a picture of a recording in the page."""
     command = [str(SERVER_BIN), "replay", "--watch", recording]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as player:
-        assert player.stdout is not None
-        url = re.search(r"http://\S+", player.stdout.readline())
-        assert url is not None
-        taken = shot(url[0], file)
-        assert taken is None or taken.wait(timeout=60) == 0
-        player.send_signal(signal.SIGINT)
+        try:
+            assert player.stdout is not None
+            url = re.search(r"http://\S+", player.stdout.readline())
+            assert url is not None
+            taken = shot(url[0], file)
+            assert taken is None or taken.wait(timeout=60) == 0
+        finally:
+            player.send_signal(signal.SIGINT)
+        assert player.wait(timeout=60) == 0
 
 
 def test_every_step_of_the_tutorial_runs_and_says_what_the_page_says(

@@ -16,7 +16,7 @@ import { animated } from "./webp.mjs";
 const TOUCHING = 2;
 const RECORDED_S = 12;
 /** The animation: its times in the recording, and its size. */
-const FILM = { from_s: 6, to_s: 9.6, rate: 12, width: 760, height: 475, bytes_max: 2e6 };
+const FILM = { from_s: 4.5, to_s: 8.1, rate: 12, width: 1080, height: 660, bytes_max: 2e6 };
 const skip = process.env.PALPATE_PICTURES !== "write";
 
 test("pictures of the documents", { skip }, async () => {
@@ -69,7 +69,7 @@ test("pictures of the documents", { skip }, async () => {
   const frames = [];
   for (let n = 0; n < FILM.rate * (FILM.to_s - FILM.from_s); n++) {
     await seek(FILM.from_s + n / FILM.rate);
-    frames.push(Buffer.from(await (await page.$("#stage")).screenshot({ type: "webp", quality: 72 })));
+    frames.push(Buffer.from(await page.screenshot({ type: "webp", quality: 70 })));
   }
   const film = animated(frames, 1000 / FILM.rate);
   assert.ok(film.length < FILM.bytes_max, `${film.length} bytes`);

@@ -68,6 +68,7 @@ fn draw(plan: &Plan, outcome: &RunOutcome) -> io::Result<String> {
         timeline: &measured.tally.timeline,
         felt: measured.tally.renderings.samples(),
         at_device: measured.tally.servo.forces(),
+        has_materials: plan.has_nodule,
         deadline_us: plan.deadline.as_secs_f64() * 1e6,
     };
     picture.svg().map_err(|error| io::Error::other(error.to_string()))

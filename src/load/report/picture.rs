@@ -3,10 +3,7 @@
 
 use std::{error::Error, ops::Range};
 
-use plotters::{
-    coord::{Shift, ranged1d::Ranged},
-    prelude::*,
-};
+use plotters::{coord::Shift, prelude::*};
 
 use super::{latencies::Latencies, renderings::FeltSample, servo::ServoForce, timeline::Timeline};
 
@@ -49,6 +46,8 @@ pub struct Picture<'a> {
     pub felt: &'a [FeltSample],
     /// Forces of the servo; none: there was no servo.
     pub at_device: &'a [ServoForce],
+    /// Also draws the stiffness that was felt along the way: the tissue has materials.
+    pub has_materials: bool,
     /// Microseconds.
     pub deadline_us: f64,
 }
@@ -69,7 +68,11 @@ impl Picture<'_> {
     /// # Errors
     /// Returns the first error of the drawing library.
     pub fn svg(&self) -> Result<String, Box<dyn Error>> {
-        let n_plots = if self.felt.is_empty() { 2 } else { 4 };
+        let n_plots = match (self.felt.is_empty(), self.has_materials) {
+            (true, _) => 2,
+            (false, false) => 4,
+            (false, true) => 5,
+        };
         let mut svg = String::new();
         {
             let size = (WIDTH, TITLE_HEIGHT + n_plots * PLOT_HEIGHT);
@@ -80,9 +83,10 @@ impl Picture<'_> {
             let areas = below.split_evenly((n_plots as usize, 1));
             self.percentiles(&areas[0])?;
             self.through_time(&areas[1])?;
-            if let [_, _, depths, forces] = &areas[..] {
+            if let [_, _, depths, forces, stiffness @ ..] = &areas[..] {
                 self.depths(depths)?;
                 self.forces(forces)?;
+                stiffness.iter().try_for_each(|area| self.stiffness(area))?;
             }
             root.present()?;
         }
@@ -174,25 +178,19 @@ impl Picture<'_> {
             .draw()?;
         let (from, to) = (chart.x_range().start, chart.x_range().end);
         let deadline = [(from, self.deadline_us), (to, self.deadline_us)];
-        chart
-            .draw_series(DashedLineSeries::new(deadline, 5, 4, RED.stroke_width(1)))?
-            .label(format!("deadline, {} us", self.deadline_us))
-            .legend(|(x, y)| PathElement::new([(x, y), (x + 20, y)], RED));
-        for Line { name, colour, points } in lines {
+        chart.draw_series(DashedLineSeries::new(deadline, 5, 4, RED.stroke_width(1)))?;
+        for Line { colour, points, .. } in lines {
             let (points, colour) = (points.iter().copied(), *colour);
-            chart
-                .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
-                .label(*name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], colour));
+            chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
         }
         if !missed.is_empty() {
             let mark = |s: &f64| PathElement::new([(*s, low), (*s, 1.15 * low)], RED);
-            chart
-                .draw_series(missed.iter().map(mark))?
-                .label("slot with misses")
-                .legend(|(x, y)| PathElement::new([(x, y), (x + 6, y)], RED.stroke_width(2)));
+            chart.draw_series(missed.iter().map(mark))?;
         }
-        legend(&mut chart)
+        let deadline = format!("deadline, {} us", self.deadline_us);
+        let names = lines.iter().map(|line| (line.name, line.colour));
+        let missed = (!missed.is_empty()).then_some(("slot with misses", RED));
+        legend(area, names.chain([(&*deadline, RED)]).chain(missed))
     }
 
     fn depths(&self, area: &Area) -> Drawn {
@@ -221,6 +219,13 @@ impl Picture<'_> {
         }
         amounts(area, "newtons on the hand, over seconds", &lines, 0.1)
     }
+
+    fn stiffness(&self, area: &Area) -> Drawn {
+        let pressed = self.felt.iter().filter(|s| s.stiffness_n_per_m > 0.0);
+        let points = pressed.map(|s| (s.seconds, s.stiffness_n_per_m)).collect();
+        let lines = [Line { name: "felt stiffness", colour: VIOLET, points }];
+        amounts(area, "newtons for each metre pressed, over seconds on the way", &lines, 1.0)
+    }
 }
 
 /// Draws lines over seconds, from a tenth below zero to the greatest amount, which is `least` or more.
@@ -236,27 +241,21 @@ fn amounts(area: &Area, title: &str, lines: &[Line], least: f64) -> Drawn {
         .y_label_area_size(LABELS_WIDTH)
         .build_cartesian_2d(0.0..seconds, -0.1 * most..1.05 * most)?;
     chart.configure_mesh().light_line_style(TRANSPARENT).draw()?;
-    for Line { name, colour, points } in lines {
+    for Line { colour, points, .. } in lines {
         let (points, colour) = (points.iter().copied(), *colour);
-        chart
-            .draw_series(LineSeries::new(points, colour.stroke_width(1)))?
-            .label(*name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], colour));
+        chart.draw_series(LineSeries::new(points, colour.stroke_width(1)))?;
     }
-    legend(&mut chart)
+    legend(area, lines.iter().map(|line| (line.name, line.colour)))
 }
 
-/// Draws the names of the lines beside their plot.
-fn legend<'a, 'b: 'a, X, Y>(
-    chart: &mut ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>,
-) -> Drawn
-where
-    X: Ranged,
-    Y: Ranged,
-{
-    let right = WIDTH - MARGIN - LABELS_WIDTH - LEGEND_WIDTH + MARGIN;
-    let position = SeriesLabelPosition::Coordinate(right as i32, 0);
-    chart.configure_series_labels().position(position).draw()?;
+/// Writes the names of the lines beside their plot, each with its colour.
+fn legend<'a>(area: &Area, names: impl IntoIterator<Item = (&'a str, RGBColor)>) -> Drawn {
+    let left = (WIDTH - LEGEND_WIDTH + MARGIN) as i32;
+    for (row, (name, colour)) in (2..).zip(names) {
+        let y = 18 * row;
+        area.draw(&PathElement::new([(left, y), (left + 20, y)], colour.stroke_width(3)))?;
+        area.draw_text(name, &(FONT, 12).into(), (left + 28, y - 6))?;
+    }
     Ok(())
 }
 
@@ -290,6 +289,7 @@ mod tests {
             timeline: &timeline,
             felt: &[],
             at_device: &[],
+            has_materials: false,
             deadline_us: 1000.0,
         };
         let svg = picture.svg().expect("drawn");
@@ -317,6 +317,9 @@ mod tests {
         picture.felt = std::slice::from_ref(&felt);
         let svg = picture.svg().expect("drawn");
         assert!(svg.contains("millimetres deep") && svg.contains("newtons on the hand"));
+        assert!(!svg.contains("felt stiffness"));
+        picture.has_materials = true;
+        assert!(picture.svg().expect("drawn").contains("felt stiffness"));
         picture.curves = &[];
         let nothing = Timeline::default();
         picture.timeline = &nothing;

@@ -34,7 +34,8 @@ from .library import (
     MaterialStruct,
     MeshStruct,
     OptionsStruct,
-    place,
+    link_bits,
+    pointer,
 )
 from .mesh import Link, MeshLike, content_of, links_of
 from .packed import doubles, floats, indices
@@ -135,7 +136,7 @@ class Batch:
             self._options = OptionsStruct(
                 size=ctypes.sizeof(OptionsStruct),
                 tool_id=tool_id,
-                cutting_links=sum(1 << link for link in cutting_links),
+                cutting_links=link_bits(cutting_links),
                 lock_step=1,
                 stiffness_n_per_m=stiffness_n_per_m,
                 rotational_stiffness_nm_per_rad=rotational_stiffness_nm_per_rad,
@@ -213,13 +214,13 @@ class Batch:
             "palpate_step_many",
             self._sessions,
             ctypes.c_size_t(n),
-            place(at),
-            None if links is None else place(links),
+            pointer(at),
+            None if links is None else pointer(links),
             ctypes.c_size_t(n_links),
             ctypes.c_double(dt_s),
-            place(answer.wrenches),
-            place(answer.renderings),
-            place(answer.distances),
+            pointer(answer.wrenches),
+            pointer(answer.renderings),
+            pointer(answer.distances),
             ctypes.c_size_t(self.n_links),
         )
         return answer
@@ -249,7 +250,7 @@ class Batch:
         for number, scene in enumerate(scenes):
             own = floats(all_positions[number] if all_positions.ndim == 3 else all_positions, "positions_m")
             tissue_id, n = ctypes.c_uint32(self._tissues[tissue]), ctypes.c_size_t(len(own))
-            self._call("palpate_deform", scene, tissue_id, place(own), n)
+            self._call("palpate_deform", scene, tissue_id, pointer(own), n)
 
     def set_feel(
         self,
@@ -268,7 +269,7 @@ class Batch:
         revision, tissue_id = ctypes.c_uint64(), ctypes.c_uint32(self._tissues[tissue])
         sizes = ctypes.c_size_t(len(each)), ctypes.c_size_t(len(of_triangles))
         for scene in self._scenes_of(hands):
-            triangles = place(of_triangles)
+            triangles = pointer(of_triangles)
             self._call(
                 "palpate_set_feel", scene, tissue_id, sent, sizes[0], triangles, sizes[1], ctypes.byref(revision)
             )
@@ -329,7 +330,7 @@ class Batch:
             pose = np.concatenate([rest.position_m, rest.orientation])
             # The library reads them in the call below.
             kept.append((arrays, pose))
-            to.size, to.name, to.rest_pose = ctypes.sizeof(LinkStruct), link.name.encode(), place(pose)
+            to.size, to.name, to.rest_pose = ctypes.sizeof(LinkStruct), link.name.encode(), pointer(pose)
             to.fill_holes_m, to.weld_m = link.fill_holes_m, link.weld_m
         self._call("palpate_add_tool", scene, b"tool", sent, ctypes.c_size_t(len(links)), ctypes.byref(tool_id))
         self._warn("tool")

@@ -85,7 +85,7 @@ class ServerAddress:
     def struct(self, timeout_s: float) -> AddressStruct:
         """The address for the C library. A call there takes at most `timeout_s`."""
         scheme = "https://" if self.has_tls else "http://"
-        each = (one if one.startswith("unix:") or "://" in one else scheme + one for one in self._each)
+        each = (one if one.startswith("unix:") else scheme + one.rpartition("://")[2] for one in self._each)
         ca, certificate, certificate_key = (None if file is None else os.fsencode(file) for file in self._files)
         return AddressStruct(
             size=ctypes.sizeof(AddressStruct),

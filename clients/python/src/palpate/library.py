@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -113,9 +114,23 @@ class OptionsStruct(ctypes.Structure):
     ]
 
 
-def place(array: Array) -> ctypes.c_void_p:
-    """Where an array begins. The array must outlive the call."""
+def pointer(array: Array) -> ctypes.c_void_p:
+    """Returns a pointer to an array, which must outlive the call."""
     return ctypes.c_void_p(array.ctypes.data)
+
+
+def link_bits(links: Iterable[int]) -> int:
+    """Returns links as bits.
+
+    Raises:
+        ValueError: a number is not from 0 to 31.
+    """
+    bits = 0
+    for link in links:
+        if not 0 <= link < 32:
+            raise ValueError(f"cutting_links has {link}, expected 0 to 31")
+        bits |= 1 << link
+    return bits
 
 
 class Library:
@@ -147,7 +162,7 @@ class Library:
 
     @property
     def warning(self) -> str:
-        """What was unusual about the meshes that this thread added last."""
+        """Text about the meshes that this thread added last, if they are unusual."""
         text: bytes = self._library.palpate_last_warning()
         return text.decode()
 
@@ -206,7 +221,7 @@ class Library:
         room = np.zeros(64, dtype)
         while True:
             n = ctypes.c_size_t()
-            code = self.ask(function, session, place(room), ctypes.c_size_t(len(room)), ctypes.byref(n), None)
+            code = self.ask(function, session, pointer(room), ctypes.c_size_t(len(room)), ctypes.byref(n), None)
             if code == NO_ANSWER:
                 return room[:0]
             if code != _TOO_SMALL:

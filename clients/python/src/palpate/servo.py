@@ -21,7 +21,7 @@ import numpy as np
 
 from .connection import ServerAddress
 from .errors import Closed, PalpateError
-from .library import CONTACT, NO_ANSWER, RENDERING, WRENCH, Array, Library, OptionsStruct, place
+from .library import CONTACT, NO_ANSWER, RENDERING, WRENCH, Array, Library, OptionsStruct, link_bits, pointer
 from .loop_options import Render
 from .member import id_in
 from .pose import Pose, PoseLike, as_pose
@@ -30,7 +30,7 @@ from .tool import Tool
 
 
 class ServoFlag(IntFlag):
-    """What was special about a wrench, or about the newest answer."""
+    """Properties of a wrench, or of the newest answer."""
 
     LIMITED = 1
     """Cap, rate or radius changed the wrench."""
@@ -53,7 +53,7 @@ class Wrench(NamedTuple):
         force_n: `(3,)`, newtons.
         torque_nm: `(3,)`, about the hold point, newton metres.
         model_age_s: time since the pose was sent that the model of the force answers.
-        flags: what was special.
+        flags: properties of the wrench and of the newest answer.
     """
 
     force_n: Array
@@ -72,7 +72,8 @@ class Device(Protocol):
         """Sends force and torque to the device, whose range they must be in."""
 
 
-_NOTHING = Wrench(np.zeros(3), np.zeros(3), 0.0, ServoFlag(0))
+# Interval of the checks of a session in `Servo.run`, seconds.
+_CHECK_S = 0.5
 
 
 class Servo:
@@ -90,15 +91,15 @@ class Servo:
             render = Render(render)
         self._library = Library()
         self._server, self._scene, self._session = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-        # A session may be closed while another thread is in a call, but not in the step.
-        self._stepping = threading.Lock()
-        self._failure: PalpateError | None = None
+        # A step waits for no other call. `close` takes both locks: nothing may be in a session that is freed.
+        self._stepping, self._asking = threading.Lock(), threading.RLock()
+        self._failure: PalpateError | ValueError | None = None
         tool_id = id_in(scene_id, render.tool, Tool, "render")
         hold = (0.0, 0.0, 0.0) if render.hold_point_m is None else render.hold_point_m
         options = OptionsStruct(
             size=ctypes.sizeof(OptionsStruct),
             tool_id=tool_id,
-            cutting_links=sum(1 << link for link in render.cutting_links),
+            cutting_links=link_bits(render.cutting_links),
             stiffness_n_per_m=render.stiffness_n_per_m,
             rotational_stiffness_nm_per_rad=render.rotational_stiffness_nm_per_rad,
             link_stiffness_n_per_m=render.link_stiffness_n_per_m,
@@ -111,8 +112,8 @@ class Servo:
             rate_hz=rate_hz,
             force_shading_rad=render.force_shading_rad,
         )
-        self._at, self._felt = np.zeros(7), np.zeros(1, WRENCH)
-        self._place, self._into = place(self._at), place(self._felt)
+        self._pose, self._felt = np.zeros(7), np.zeros(1, WRENCH)
+        self._from, self._into = pointer(self._pose), pointer(self._felt)
         self._call = self._library.function("palpate_servo_links")
         try:
             address = at.struct(timeout_s)
@@ -136,15 +137,18 @@ class Servo:
         """
         with self._stepping:
             session = self._open()
-            _write(pose, self._at)
-            links, n_links = None, len(link_poses)
-            if n_links:
-                rows = np.zeros((n_links, 7))
+            n_links = len(link_poses)
+            rows = np.zeros((n_links, 7))
+            try:
+                _write(pose, self._pose)
                 for link_pose, row in zip(link_poses, rows, strict=True):
                     _write(link_pose, row)
-                links = place(rows)
-            code = self._call(session, self._place, links, ctypes.c_size_t(n_links), ctypes.c_double(dt_s), self._into)
-            if code != 0:
+            except ValueError as error:
+                # A pose that is none: the library lets the force fade.
+                self._failure, self._pose[:] = error, np.nan
+            links = pointer(rows) if n_links else None
+            code = self._call(session, self._from, links, ctypes.c_size_t(n_links), ctypes.c_double(dt_s), self._into)
+            if code != 0 and self._failure is None:
                 self._failure = self._library.error("palpate_servo", code)
             felt = self._felt[0]
             return Wrench(
@@ -158,28 +162,36 @@ class Servo:
         """Keeps the loop of a device until its pose is None. However the loop ends, the device is sent a wrench of
         zero.
 
+        Raises:
+            PalpateError: the session ended, or a pose was refused.
+
         A loop in Python keeps about 1 kHz if nothing else runs in Python; a device that asks for more, or that must not
         wait for the interpreter, calls `palpate_servo` of the C library.
         """
-        last_s: float | None = None
+        last_s = checked_s = time.perf_counter()
         try:
             while (pose := device.pose()) is not None:
                 now_s = time.perf_counter()
-                device.apply(self.step(pose, 0.0 if last_s is None else now_s - last_s))
+                device.apply(self.step(pose, now_s - last_s))
                 last_s = now_s
+                if now_s - checked_s > _CHECK_S:
+                    checked_s = now_s
+                    self.check()
         finally:
-            device.apply(_NOTHING)
+            device.apply(Wrench(np.zeros(3), np.zeros(3), 0.0, ServoFlag(0)))
 
     def check(self) -> None:
         """Raises what ended the session, or once, why a step had no force of its own.
 
         Raises:
-            PalpateError: what happened.
+            PalpateError: the reason.
+            ValueError: a pose had another shape.
         """
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-        self._library.call("palpate_check", self._open())
+        with self._asking:
+            self._library.call("palpate_check", self._open())
 
     @property
     def rendering(self) -> Array | None:
@@ -187,7 +199,8 @@ class Servo:
         is drawn; `state` (a `RenderState`), `n_contacts`, `distance_m`, `sequence`. None: there is none yet.
         """
         found = np.zeros(1, RENDERING)
-        code = self._library.ask("palpate_newest", self._open(), place(found))
+        with self._asking:
+            code = self._library.ask("palpate_newest", self._open(), pointer(found))
         if code == NO_ANSWER:
             return None
         self._library.check("palpate_newest", code)
@@ -196,7 +209,8 @@ class Servo:
 
     def contacts(self) -> Array:
         """Returns the contacts of the newest answer, whether they bear force or not: see `Batch.contacts`."""
-        return self._library.rows("palpate_surface_contacts", self._open(), CONTACT)
+        with self._asking:
+            return self._library.rows("palpate_surface_contacts", self._open(), CONTACT)
 
     def loads(self, tissue: Tissue) -> tuple[Array, Array]:
         """Returns the vertices that bear the contacts of the newest answer, and their forces `(n, 3)`, newtons: a
@@ -206,16 +220,11 @@ class Servo:
         capacity = 256
         while True:
             vertices, forces, n = np.zeros(capacity, np.uint32), np.zeros((capacity, 3), np.float32), ctypes.c_size_t()
-            code = self._library.ask(
-                "palpate_tissue_loads",
-                self._open(),
-                tissue_id,
-                place(vertices),
-                place(forces),
-                ctypes.c_size_t(capacity),
-                ctypes.byref(n),
-                None,
-            )
+            sizes = ctypes.c_size_t(capacity), ctypes.byref(n)
+            with self._asking:
+                code = self._library.ask(
+                    "palpate_tissue_loads", self._open(), tissue_id, pointer(vertices), pointer(forces), *sizes, None
+                )
             if code == NO_ANSWER:
                 return vertices[:0], forces[:0]
             if n.value <= capacity:
@@ -227,7 +236,7 @@ class Servo:
         """Ends the session and the connection. The device must have no force from it any more."""
         if not self._library.is_ours:
             return
-        with self._stepping:
+        with self._stepping, self._asking:
             for function, handle in (
                 ("palpate_close_session", self._session),
                 ("palpate_close_scene", self._scene),
@@ -246,6 +255,8 @@ class Servo:
             self.close()
 
     def _open(self) -> ctypes.c_void_p:
+        if not self._library.is_ours:
+            raise RuntimeError("this process was forked: it cannot use what its parent opened")
         if not self._session:
             raise Closed("the servo is closed")
         return self._session

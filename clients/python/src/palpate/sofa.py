@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -93,7 +94,9 @@ class Palpation(Sofa.Core.Controller):  # type: ignore[misc]
             self.loop: HapticLoop = self.scene.track([self.tool], render=[render])
         else:
             self.servo: Servo = self.scene.servo(render)
-            self._hand = threading.Thread(target=self._device.run, args=(self.servo,), name="palpate device")
+            self._hand = threading.Thread(
+                target=self._device.run, args=(self.servo,), name="palpate device", daemon=True
+            )
             self._hand.start()
 
     def onAnimateBeginEvent(self, _: Any) -> None:
@@ -103,13 +106,14 @@ class Palpation(Sofa.Core.Controller):  # type: ignore[misc]
             forces[vertices] += forces_n
         with self.force_field.forces.writeable() as into:
             into[:] = forces
-        if self._device is not None and self._device.at is not None:
+        at = None if self._device is None else self._device.at
+        if at is not None:
             with self.frame.position.writeable() as into:
-                into[0] = (*self._device.at.position_m, *self._device.at.orientation)
+                into[0] = (*at.position_m, *at.orientation)
 
     def _loads(self) -> Iterator[tuple[Any, Any]]:
         if self._device is not None:
-            if self._device.age_s < _AGE_MAX_S:
+            if time.monotonic() - self._device.felt_s < _AGE_MAX_S:
                 yield self.servo.loads(self.tissue)
             return
         answer = self._answer if self._lock_step else self.loop.answer
@@ -140,7 +144,10 @@ class Palpation(Sofa.Core.Controller):  # type: ignore[misc]
         return Pose(x_y_z_quaternion[:3], x_y_z_quaternion[3:])
 
     def close(self) -> None:
-        """Ends the loop, deletes the scene and closes the connection. A device is sent a wrench of zero."""
+        """Ends the loop, deletes the scene and closes the connection.
+
+        A device is sent a wrench of zero once its `pose` has returned.
+        """
         if self._device is None:
             self.loop.close()
         else:
@@ -158,7 +165,8 @@ class _Watched:
     def __init__(self, device: Device) -> None:
         self._device = device
         self.at: Pose | None = None
-        self.age_s = math.inf
+        # Time of the pose whose answer gave the newest force.
+        self.felt_s = -math.inf
         self.failure: BaseException | None = None
         self.is_over = False
 
@@ -168,6 +176,8 @@ class _Watched:
             servo.run(self)
         except BaseException as failure:
             self.failure = failure
+        finally:
+            self.felt_s = -math.inf
 
     def pose(self) -> PoseLike | None:
         given = None if self.is_over else self._device.pose()
@@ -176,4 +186,4 @@ class _Watched:
 
     def apply(self, wrench: Wrench) -> None:
         self._device.apply(wrench)
-        self.age_s = wrench.model_age_s
+        self.felt_s = time.monotonic() - wrench.model_age_s
