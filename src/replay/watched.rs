@@ -45,6 +45,9 @@ pub enum WatchFailed {
     /// The recording cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// The thread that plays the recording panicked.
+    #[error("the recording stopped because of an internal error: the log has its message")]
+    Panicked,
 }
 
 /// Serves the page, whose viewers control the playback, until Ctrl-C. Ticks of a sequence number greater than `until`
@@ -100,12 +103,14 @@ pub fn watch(
             tokio::select! {
                 () = interrupt.came() => {}
                 () = start => {}
-                failed = &mut has_failed => failure = failed.ok().and_then(Result::err),
+                played = &mut has_failed => failure = played.map_or(Some(WatchFailed::Panicked), |played| {
+                    played.err().map(|failed| WatchFailed::Replay(failed.into()))
+                }),
             }
         };
         serve_registry(listeners, &config, registry, shutdown).await?;
         playback.end();
-        failure.map_or(Ok(()), |failure| Err(WatchFailed::Replay(failure.into())))
+        failure.map_or(Ok(()), Err)
     })
 }
 

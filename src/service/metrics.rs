@@ -73,7 +73,7 @@ pub struct TickMetrics {
     pub degraded: Count,
     /// Ticks slower than the objective.
     pub missed: Count,
-    /// Those of them that would have met it, had the machine not taken the processor from the engine's thread.
+    /// Missed ticks that would have met it if the engine's thread had had a processor all the time.
     pub missed_by_machine: Count,
     /// Renderings of tools by the state of their proxy, one for each of [`RENDER_STATES`].
     pub renderings: [Count; RENDER_STATES.len()],
@@ -117,7 +117,7 @@ pub struct TickTimes {
     pub computed_ns: u64,
     /// The answer was complete.
     pub done_ns: u64,
-    /// Time in the engine in which its thread had no processor; 0 if the system does not tell.
+    /// Time in the engine in which its thread had no processor; 0 on Windows, where it is unknown.
     pub stopped_ns: u64,
 }
 

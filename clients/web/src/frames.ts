@@ -84,7 +84,7 @@ export interface Figures {
   p999Us: number | null;
   recentTicks: number;
   recentMissed: number;
-  recentMissedByMachine: number;
+  recentMissedByMachine: number | null;
   p50AllUs: number | null;
   p99AllUs: number | null;
   p999AllUs: number | null;
@@ -404,7 +404,7 @@ function noFigures(): Figures {
     p999Us: null,
     recentTicks: 0,
     recentMissed: 0,
-    recentMissedByMachine: 0,
+    recentMissedByMachine: null,
     p50AllUs: null,
     p99AllUs: null,
     p999AllUs: null,

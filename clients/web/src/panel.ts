@@ -207,14 +207,14 @@ export class Panel {
       bar.querySelector(".value")!.textContent = said(us);
     });
     const missed = element("missed");
-    const { recentTicks = 0, recentMissed = 0, recentMissedByMachine = 0 } = figures ?? {};
+    const { recentTicks = 0, recentMissed = 0, recentMissedByMachine: byMachine = null } = figures ?? {};
     const percent = (ticks: number) => {
       const share = (100 * ticks) / recentTicks;
       return `${share.toFixed(share < 10 ? 2 : 0)} %`;
     };
     missed.textContent = recentTicks === 0 ? "–" : `${percent(recentMissed)} over ${objective / 1000} ms`;
-    const byServer = recentMissed - recentMissedByMachine;
-    element("missed-by").textContent = recentTicks === 0 ? "–" : `${percent(recentMissedByMachine)}, ${percent(byServer)}`;
+    const isKnown = recentTicks > 0 && byMachine !== null;
+    element("missed-by").textContent = isKnown ? `${percent(byMachine)}, ${percent(recentMissed - byMachine)}` : "–";
     missed.className = recentMissed > 0.01 * recentTicks ? "bad" : "";
     this.showRate(session, seconds);
   }

@@ -28,10 +28,10 @@ const ORGAN_SEED: u64 = 7;
 /// which its flanks are steepest, metres.
 const FOLD_HEIGHT_M: f32 = 0.01;
 const FOLD_HALF_WIDTH_M: f32 = 0.0045;
-/// Vertices within the first distance of the middle move to this share of it, so that a flank is five triangles wide;
+/// Vertices within the first distance of the middle move to this share of it, so that a flank is three triangles wide;
 /// beyond the second distance none moves. Metres.
 const FOLD_NEAR_M: (f32, f32) = (0.012, 0.035);
-const FOLD_SHARE: f32 = 0.4;
+const FOLD_SHARE: f32 = 0.65;
 
 /// The generated grasper, metres: an adult laparoscopic one, its shaft cut short.
 const JAW_LENGTH_M: f64 = 0.03;

@@ -312,7 +312,9 @@ pub fn figures(
     ticks: &TickMetrics,
     recent: &RecentFigures,
     objective: Duration,
+    is_replay: bool,
 ) -> proto::SessionFigures {
+    let knows_stops = !is_replay && cfg!(unix);
     let all = ticks.stages[STAGES.len() - 1].counts();
     proto::SessionFigures {
         ticks_answered: ticks.answered.get(),
@@ -325,7 +327,7 @@ pub fn figures(
         p999_us: recent.times.quantile_us(0.999),
         recent_ticks: recent.times.total(),
         recent_missed: recent.missed,
-        recent_missed_by_machine: recent.missed_by_machine,
+        recent_missed_by_machine: knows_stops.then_some(recent.missed_by_machine),
         p50_all_us: all.quantile_us(0.5),
         p99_all_us: all.quantile_us(0.99),
         p999_all_us: all.quantile_us(0.999),

@@ -8,7 +8,10 @@ use super::{
     live_view::last_tick::LastTick,
     quota::{self, OverQuota},
 };
-use crate::service::{access::caller::Caller, metrics::TickMetrics};
+use crate::service::{
+    access::caller::Caller,
+    metrics::{TickMetrics, recent::RecentTicks},
+};
 
 /// Maximum live views of a server: each takes some tens of microseconds of a core for a frame.
 pub const WATCHERS_MAX: usize = 16;
@@ -39,6 +42,8 @@ pub struct StreamMetrics {
     pub ticks: TickMetrics,
     /// Its newest tick, for live views.
     pub last_tick: LastTick,
+    /// In a replay: its recent ticks, by the recording's time.
+    pub recorded: Option<Mutex<RecentTicks>>,
 }
 
 /// An open live view.
@@ -75,7 +80,8 @@ impl StreamTable {
         let number = streams.last_number;
         let ticks = TickMetrics::default();
         let (scene, key) = (scene.to_owned(), caller.name().map(str::to_owned));
-        let stream = Arc::new(StreamMetrics { scene, key, number, ticks, last_tick });
+        let stream =
+            Arc::new(StreamMetrics { scene, key, number, ticks, last_tick, recorded: None });
         streams.now.insert(number, Arc::clone(&stream));
         Ok(stream)
     }

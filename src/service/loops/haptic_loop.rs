@@ -301,7 +301,7 @@ impl HapticLoop {
         let EngineTimes { drawn_ns, computed_ns } =
             self.engine.answer(tick.sequence, started_ns, &time, now_ns, into)?;
         let had_ns = thread_clock::now_ns() - had_ns;
-        let stopped_ns = (computed_ns - started_ns).saturating_sub(had_ns);
+        let stopped_ns = (now_ns() - started_ns).saturating_sub(had_ns);
         into.compute_us = (computed_ns - started_ns) as f64 / 1e3;
         let (session, flags) = (self.engine.session(), self.engine.session().last_answer().flags);
         let ticks = &self.stream_metrics.ticks;

@@ -25,7 +25,7 @@ pub struct RecentFigures {
     pub times: TimeCounts,
     /// Ticks slower than the objective.
     pub missed: u64,
-    /// Those of them that the machine delayed.
+    /// Number of them that the machine delayed.
     pub missed_by_machine: u64,
 }
 
@@ -36,16 +36,21 @@ impl RecentTicks {
         RecentTicks { older: now.clone(), newer: now, newer_at_ns: now_ns }
     }
 
+    /// Begins another window if the newest is over.
+    pub fn roll(&mut self, ticks: &TickMetrics, now_ns: u64) {
+        if now_ns.saturating_sub(self.newer_at_ns) >= WINDOW_NS {
+            self.older = std::mem::replace(&mut self.newer, TickCounts::of(ticks));
+            self.newer_at_ns = now_ns;
+        }
+    }
+
     /// Returns the figures up to `now_ns`.
     pub fn figures(&mut self, ticks: &TickMetrics, now_ns: u64) -> RecentFigures {
         let now = TickCounts::of(ticks);
         let times = now.total.since(&self.older.total);
         let missed = now.missed.saturating_sub(self.older.missed);
         let missed_by_machine = now.missed_by_machine.saturating_sub(self.older.missed_by_machine);
-        if now_ns.saturating_sub(self.newer_at_ns) >= WINDOW_NS {
-            self.older = std::mem::replace(&mut self.newer, now);
-            self.newer_at_ns = now_ns;
-        }
+        self.roll(ticks, now_ns);
         RecentFigures { times, missed, missed_by_machine }
     }
 }

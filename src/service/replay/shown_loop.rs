@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
+
 use crate::{
     proto::{RecordedTick, TrackResponse},
     scene::Tool,
@@ -11,7 +13,7 @@ use crate::{
             stream_table::StreamMetrics,
         },
         loops::loop_engine::LoopEngine,
-        metrics::{TickMetrics, TickTimes},
+        metrics::{TickMetrics, TickTimes, recent::RecentTicks},
     },
 };
 
@@ -27,13 +29,10 @@ impl ShownLoop {
     /// Creates a loop that has these tools.
     pub fn new(scene: &str, session: u32, tools: Vec<Arc<Tool>>) -> ShownLoop {
         let (shower, last_tick) = last_tick(&tools);
-        let stream = StreamMetrics {
-            scene: scene.to_owned(),
-            key: None,
-            number: session.into(),
-            ticks: TickMetrics::default(),
-            last_tick,
-        };
+        let ticks = TickMetrics::default();
+        let recorded = Some(Mutex::new(RecentTicks::since(&ticks, 0)));
+        let (scene, number) = (scene.to_owned(), session.into());
+        let stream = StreamMetrics { scene, key: None, number, ticks, last_tick, recorded };
         ShownLoop { stream: Arc::new(stream), shower, tools }
     }
 
@@ -45,7 +44,11 @@ impl ShownLoop {
         objective: Duration,
         engine: &LoopEngine,
     ) {
-        self.stream.ticks.note(times, objective);
+        let StreamMetrics { ticks, recorded, .. } = &*self.stream;
+        ticks.note(times, objective);
+        if let Some(recorded) = recorded {
+            recorded.lock().roll(ticks, times.done_ns);
+        }
         self.stream.last_tick.ask();
         self.shower.show(&AnsweredTick {
             sequence,
@@ -63,7 +66,7 @@ pub fn recorded_times(note: &RecordedTick, answer: &TrackResponse) -> TickTimes 
     let received_ns = answer.received_ns.min(started_ns);
     // A message may hold any number: a cast saturates.
     let computed_ns = started_ns.saturating_add((answer.compute_us * 1e3) as u64);
-    // A recording does not tell what stopped the thread.
+    // A recording does not say how long the thread had a processor.
     TickTimes {
         received_ns,
         started_ns,

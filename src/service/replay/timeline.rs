@@ -6,7 +6,7 @@ use prost::Message;
 
 use super::{loop_replay::is_cut_short, shown_loop::recorded_times};
 use crate::{
-    proto::{RecordedTick, TickOutcome, TrackResponse},
+    proto::{RecordedTick, RenderState, TickOutcome, TrackResponse},
     service::{
         host::live_view::playback::{TickMark, TickTimeline},
         recording::recorded::{RecordedLoop, TickMessages},
@@ -87,5 +87,10 @@ fn mark(note: &RecordedTick, messages: &TickMessages, objective: Duration) -> Op
     let answer = TrackResponse::decode(&*messages.answer).ok()?;
     let times = recorded_times(note, &answer);
     let is_slow = u128::from(times.done_ns - times.received_ns) > objective.as_nanos();
-    (is_slow || is_cut_short(&answer)).then_some(TickMark::Late)
+    // The force of a rendered tool can be in time although contacts or a local model were cut short.
+    let is_late = match answer.renderings.is_empty() {
+        true => is_cut_short(&answer),
+        false => answer.renderings.iter().any(|r| r.state() == RenderState::Late),
+    };
+    (is_slow || is_late).then_some(TickMark::Late)
 }

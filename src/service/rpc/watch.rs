@@ -231,7 +231,11 @@ impl Watch {
                     recent: RecentTicks::since(ticks, now),
                     shown_until_ns: 0,
                 });
-            let figures = figures(ticks, &recent.figures(ticks, now), objective);
+            let recent = match &stream.recorded {
+                Some(recorded) => recorded.lock().figures(ticks, now),
+                None => recent.figures(ticks, now),
+            };
+            let figures = figures(ticks, &recent, objective, stream.recorded.is_some());
             let shown = stream.last_tick.read(|tick| {
                 let after_ns = mem::replace(shown_until_ns, tick.at_ns);
                 session(stream.number, tick, after_ns, now)

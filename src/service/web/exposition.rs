@@ -100,7 +100,7 @@ fn ticks(text: &mut ExpositionText, registry: &SceneRegistry) {
         ("palpate_ticks_missed_total", "Ticks slower than the objective.", &ticks.missed),
         (
             "palpate_ticks_missed_by_machine_total",
-            "Missed ticks whose thread the machine had stopped for as long as they were late.",
+            "Missed ticks whose thread had no processor for as long as they were late.",
             &ticks.missed_by_machine,
         ),
     ];

@@ -88,10 +88,11 @@ impl Cinema {
         });
         let player = thread::spawn(move || {
             let stopped = std::cell::RefCell::new(Vec::new());
-            let note = |stop: &StoppedLoop| {
-                let ReplayStop::Differs(difference) = &stop.stop else { panic!("{stop:?}") };
+            let note = |found: &StoppedLoop| {
+                let ReplayStop::Differs(difference) = &found.stop else { panic!("{found:?}") };
                 let stop = ReplayStop::Differs(difference.clone());
-                stopped.borrow_mut().push(StoppedLoop { session: 2, sequence: DIFFERS, stop });
+                let StoppedLoop { session, sequence, .. } = *found;
+                stopped.borrow_mut().push(StoppedLoop { session, sequence, stop });
             };
             player.run(None, note).expect("a recording");
             stopped.into_inner()
@@ -276,6 +277,7 @@ async fn marked_ticks_are_listed_and_jumped_to() {
 
     let [stop] = &cinema.end().await[..] else { panic!("the difference is reported once") };
     let ReplayStop::Differs(difference) = &stop.stop else { panic!("{stop:?}") };
+    assert_eq!((stop.session, stop.sequence), (2, DIFFERS));
     assert_eq!(difference.field, "links[0].signed_distance_m");
 }
 

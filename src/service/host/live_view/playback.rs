@@ -36,7 +36,7 @@ pub struct TickTimeline {
 /// Condition of a recorded tick. The greater one is shown of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TickMark {
-    /// Cut short by its deadline, or slower than the objective.
+    /// Its force is LATE, or the tick was slower than the objective; without a rendered tool also cut short.
     Late,
     /// Refused.
     Refused,
@@ -285,14 +285,18 @@ impl PlaybackState {
         self.sought.unwrap_or(self.played + in_step)
     }
 
-    /// Returns the time of the position at `now`, nanoseconds; between two ticks it goes on while playing.
+    /// Returns the time of the position at `now`, nanoseconds; between two ticks it goes on while playing, and stays
+    /// where it was paused.
     fn now_ns(&self, ticks: &TickTimeline, now: Instant) -> u64 {
         let position = self.position();
         let least = ticks.at(position);
-        if !self.playing || self.sought.is_some() {
+        if self.sought.is_some() {
             return least;
         }
-        let passed = now.saturating_duration_since(self.since.0).as_nanos() as f64 * self.speed;
+        let passed = match self.playing {
+            true => now.saturating_duration_since(self.since.0).as_nanos() as f64 * self.speed,
+            false => 0.0,
+        };
         let next = ticks.at_ns.get(position).copied().unwrap_or(least);
         self.since.1.saturating_add(passed as u64).clamp(least, next)
     }
@@ -436,6 +440,28 @@ mod tests {
         assert!(shown.len() <= MARK_PARTS as usize + 1, "{}", shown.len());
         assert!(shown.len() >= MARK_PARTS as usize - 1, "{}", shown.len());
         assert_eq!(playback.n_marked(TickMark::Late), 100_000);
+    }
+
+    #[test]
+    fn a_pause_between_two_ticks_stays_there() {
+        let playback = playback();
+        assert_eq!(steps(&playback), [PlayerStep::Show]);
+        let change = |playing| PlaybackChange {
+            playing: Some(playing),
+            speed: Some(100.0),
+            ..PlaybackChange::default()
+        };
+        playback.change(&change(true));
+        assert_eq!(playback.next_step(), Some(PlayerStep::Play));
+        playback.state.lock().finish_step();
+        // Within the second until the next tick.
+        while playback.view().position_s == 0.0 {}
+        playback.change(&change(false));
+        let paused = playback.now_ns();
+        assert!(paused > 5_000_000_000, "{paused}");
+        assert_eq!(playback.now_ns(), paused);
+        playback.change(&change(true));
+        assert!(playback.now_ns() >= paused);
     }
 
     #[test]
