@@ -12,6 +12,7 @@ import { SCENE, WIDE, distance, ending, frames, live, project, seen, serve, view
 import { ball, sheet } from "./meshes.mjs";
 import { Child, dist } from "./server.mjs";
 
+const FLAG_DEGRADED = 4;
 /** Tick of the first loop whose deadline is over when it arrives, and number of ticks of each loop. */
 const LATE = 1080;
 const TICKS = { hook: 1200, probe: 200 };
@@ -60,8 +61,8 @@ async function recorded(folder) {
   return { file: join(folder, `${SCENE}.mcap`), answers };
 }
 
-const isLate = ({ renderings, stages }) =>
-  renderings.some(({ state }) => state === "RENDER_STATE_LATE") || stages.wait_us + stages.engine_us > OBJECTIVE_US;
+const isLate = ({ flags, renderings, stages }) =>
+  (flags & FLAG_DEGRADED) !== 0 || renderings.some(({ state }) => state === "RENDER_STATE_LATE") || stages.wait_us + stages.engine_us > OBJECTIVE_US;
 
 /** Waits for a state of the replay that is shown. */
 const replayed = (page, what, isSo) =>

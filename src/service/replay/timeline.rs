@@ -87,10 +87,10 @@ fn mark(note: &RecordedTick, messages: &TickMessages, objective: Duration) -> Op
     let answer = TrackResponse::decode(&*messages.answer).ok()?;
     let times = recorded_times(note, &answer);
     let is_slow = u128::from(times.done_ns - times.received_ns) > objective.as_nanos();
-    // The force of a rendered tool can be in time although contacts or a local model were cut short.
-    let is_late = match answer.renderings.is_empty() {
-        true => is_cut_short(&answer),
-        false => answer.renderings.iter().any(|r| r.state() == RenderState::Late),
+    // An answer whose local model was cut short has its force in time.
+    let is_late = match answer.renderings.iter().any(|r| r.local_model.is_some()) {
+        true => answer.renderings.iter().any(|r| r.state() == RenderState::Late),
+        false => is_cut_short(&answer),
     };
     (is_slow || is_late).then_some(TickMark::Late)
 }

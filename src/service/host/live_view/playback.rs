@@ -36,7 +36,7 @@ pub struct TickTimeline {
 /// Condition of a recorded tick. The greater one is shown of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TickMark {
-    /// Its force is LATE, or the tick was slower than the objective; without a rendered tool also cut short.
+    /// Cut short by its deadline, or slower than the objective; with local models, only if a force is LATE.
     Late,
     /// Refused.
     Refused,
