@@ -6,7 +6,7 @@
 //! of the cores and nothing else from these ticks: any further loss is due to the deformation of their own tissue.
 
 use palpate::load::{
-    report::picture::{Curve, draw},
+    report::picture::{Curve, Picture},
     run::plan::Plan,
     stage::Stage,
 };
@@ -78,7 +78,16 @@ fn picture([resting, deforming, elsewhere]: &[Side; 3]) -> String {
         curve("hiccups, at rest", &resting.all.hiccups),
         curve("hiccups, deforming", &deforming.all.hiccups),
     ];
-    draw("Round trips of ticks, P10", &curves, None, (&[], &[]), DEADLINE.as_secs_f64() * 1e6)
+    let picture = Picture {
+        title: "Round trips of ticks, P10",
+        curves: &curves,
+        timeline: None,
+        felt: &[],
+        at_device: &[],
+        has_materials: false,
+        deadline_us: DEADLINE.as_secs_f64() * 1e6,
+    };
+    picture.svg().expect("a picture")
 }
 
 fn against(name: &str, ours: &Side, peer: &Side) -> String {

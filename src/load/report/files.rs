@@ -65,7 +65,7 @@ fn draw(plan: &Plan, outcome: &RunOutcome) -> io::Result<String> {
             plan.line()
         ),
         curves: &curves,
-        timeline: &measured.tally.timeline,
+        timeline: Some(&measured.tally.timeline),
         felt: measured.tally.renderings.samples(),
         at_device: measured.tally.servo.forces(),
         has_materials: plan.has_nodule,

@@ -19,7 +19,7 @@ const ORANGE: RGBColor = RGBColor(200, 80, 30);
 const GREEN: RGBColor = RGBColor(47, 143, 58);
 const VIOLET: RGBColor = RGBColor(122, 79, 163);
 const GREY: RGBColor = RGBColor(136, 136, 136);
-const COLOURS: [RGBColor; 4] = [BLUE, ORANGE, GREEN, VIOLET];
+const COLOURS: [RGBColor; 5] = [BLUE, ORANGE, GREEN, VIOLET, GREY];
 const FONT: &str = "sans-serif";
 /// Samples of a curve of percentiles.
 const SAMPLES: u32 = 400;
@@ -40,8 +40,8 @@ pub struct Picture<'a> {
     pub title: &'a str,
     /// Durations, of which the distribution is drawn.
     pub curves: &'a [Curve<'a>],
-    /// Round trips over time.
-    pub timeline: &'a Timeline,
+    /// Round trips over time, if they are drawn.
+    pub timeline: Option<&'a Timeline>,
     /// A rendered run's answers; none: it was not rendered.
     pub felt: &'a [FeltSample],
     /// Forces of the servo; none: there was no servo.
@@ -53,6 +53,8 @@ pub struct Picture<'a> {
 }
 
 type Drawn = Result<(), Box<dyn Error>>;
+/// Draws a plot of a picture.
+type Plot<'p> = fn(&Picture<'p>, &Area) -> Drawn;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A line of a plot.
@@ -68,26 +70,24 @@ impl Picture<'_> {
     /// # Errors
     /// Returns the first error of the drawing library.
     pub fn svg(&self) -> Result<String, Box<dyn Error>> {
-        let n_plots = match (self.felt.is_empty(), self.has_materials) {
-            (true, _) => 2,
-            (false, false) => 4,
-            (false, true) => 5,
-        };
+        let is_felt = !self.felt.is_empty();
+        let plots: [(bool, Plot); 5] = [
+            (true, Self::percentiles),
+            (self.timeline.is_some(), Self::through_time),
+            (is_felt, Self::depths),
+            (is_felt, Self::forces),
+            (is_felt && self.has_materials, Self::stiffness),
+        ];
+        let plots: Vec<_> = plots.iter().filter(|(is_drawn, _)| *is_drawn).collect();
         let mut svg = String::new();
         {
-            let size = (WIDTH, TITLE_HEIGHT + n_plots * PLOT_HEIGHT);
+            let size = (WIDTH, TITLE_HEIGHT + plots.len() as u32 * PLOT_HEIGHT);
             let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
             root.fill(&WHITE)?;
             root.draw_text(self.title, &(FONT, 14).into(), (16, 16))?;
             let (_, below) = root.split_vertically(TITLE_HEIGHT);
-            let areas = below.split_evenly((n_plots as usize, 1));
-            self.percentiles(&areas[0])?;
-            self.through_time(&areas[1])?;
-            if let [_, _, depths, forces, stiffness @ ..] = &areas[..] {
-                self.depths(depths)?;
-                self.forces(forces)?;
-                stiffness.iter().try_for_each(|area| self.stiffness(area))?;
-            }
+            let areas = below.split_evenly((plots.len(), 1));
+            areas.iter().zip(&plots).try_for_each(|(area, (_, plot))| plot(self, area))?;
             root.present()?;
         }
         Ok(svg)
@@ -124,7 +124,8 @@ impl Picture<'_> {
     }
 
     fn through_time(&self, area: &Area) -> Drawn {
-        let (slots, width_s) = (self.timeline.slots(), self.timeline.width_s());
+        let Some(timeline) = self.timeline else { return Ok(()) };
+        let (slots, width_s) = (timeline.slots(), timeline.width_s());
         let seconds = |slot: usize| slot as f64 * width_s;
         let answered = || slots.iter().enumerate().filter(|(_, slot)| slot.answered > 0);
         // The maximum is drawn first, so that the mean over it stays visible.
@@ -286,7 +287,7 @@ mod tests {
         let mut picture = Picture {
             title: "a run",
             curves: &curves,
-            timeline: &timeline,
+            timeline: Some(&timeline),
             felt: &[],
             at_device: &[],
             has_materials: false,
@@ -322,7 +323,7 @@ mod tests {
         assert!(picture.svg().expect("drawn").contains("felt stiffness"));
         picture.curves = &[];
         let nothing = Timeline::default();
-        picture.timeline = &nothing;
+        picture.timeline = Some(&nothing);
         assert!(!picture.svg().expect("drawn").contains("NaN"));
     }
 }
