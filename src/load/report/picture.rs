@@ -52,13 +52,13 @@ pub struct Picture<'a> {
     pub deadline_us: f64,
 }
 
-type Drawn = Result<(), Box<dyn Error>>;
+type PlotResult = Result<(), Box<dyn Error>>;
 /// Draws a plot of a picture.
-type Plot<'p> = fn(&Picture<'p>, &Area) -> Drawn;
+type Plot<'p> = fn(&Picture<'p>, &Area) -> PlotResult;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A line of a plot.
-struct Line<'a> {
+struct PlottedLine<'a> {
     name: &'a str,
     colour: RGBColor,
     points: Vec<(f64, f64)>,
@@ -93,18 +93,18 @@ impl Picture<'_> {
         Ok(svg)
     }
 
-    fn percentiles(&self, area: &Area) -> Drawn {
+    fn percentiles(&self, area: &Area) -> PlotResult {
         let at = |curve: &Curve, nines: f64| {
             let percent = 100.0 * (1.0 - 10f64.powf(-nines));
             curve.latencies.percentile_us(percent).unwrap_or(0.0)
         };
         let drawn = self.curves.iter().filter(|curve| curve.latencies.count() > 0);
-        let lines: Vec<Line> = drawn
+        let lines: Vec<PlottedLine> = drawn
             .zip(COLOURS)
             .map(|(curve, colour)| {
                 let nines = |k| NINES_MAX * f64::from(k) / f64::from(SAMPLES);
                 let points = (0..=SAMPLES).map(|k| (nines(k), at(curve, nines(k)))).collect();
-                Line { name: curve.name, colour, points }
+                PlottedLine { name: curve.name, colour, points }
             })
             .collect();
         let percent = |nines: &f64| match *nines {
@@ -123,19 +123,19 @@ impl Picture<'_> {
         )
     }
 
-    fn through_time(&self, area: &Area) -> Drawn {
+    fn through_time(&self, area: &Area) -> PlotResult {
         let Some(timeline) = self.timeline else { return Ok(()) };
         let (slots, width_s) = (timeline.slots(), timeline.width_s());
         let seconds = |slot: usize| slot as f64 * width_s;
         let answered = || slots.iter().enumerate().filter(|(_, slot)| slot.answered > 0);
         // The maximum is drawn first, so that the mean over it stays visible.
         let lines = [
-            Line {
+            PlottedLine {
                 name: "worst of a slot",
                 colour: ORANGE,
                 points: answered().map(|(i, slot)| (seconds(i), slot.max_us)).collect(),
             },
-            Line {
+            PlottedLine {
                 name: "mean of a slot",
                 colour: BLUE,
                 points: answered().map(|(i, slot)| (seconds(i), slot.mean_us())).collect(),
@@ -155,9 +155,9 @@ impl Picture<'_> {
         title: &str,
         x: Range<f64>,
         (x_labels, x_label): (usize, &dyn Fn(&f64) -> String),
-        lines: &[Line],
+        lines: &[PlottedLine],
         missed: &[f64],
-    ) -> Drawn {
+    ) -> PlotResult {
         let values = || lines.iter().flat_map(|line| line.points.iter().map(|(_, us)| *us));
         let (low, high) = decades(
             values().fold(self.deadline_us, f64::min),
@@ -180,7 +180,7 @@ impl Picture<'_> {
         let (from, to) = (chart.x_range().start, chart.x_range().end);
         let deadline = [(from, self.deadline_us), (to, self.deadline_us)];
         chart.draw_series(DashedLineSeries::new(deadline, 5, 4, RED.stroke_width(1)))?;
-        for Line { colour, points, .. } in lines {
+        for PlottedLine { colour, points, .. } in lines {
             let (points, colour) = (points.iter().copied(), *colour);
             chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
         }
@@ -194,8 +194,8 @@ impl Picture<'_> {
         legend(area, names.chain([(&*deadline, RED)]).chain(missed))
     }
 
-    fn depths(&self, area: &Area) -> Drawn {
-        let of = |name, colour, depth_m: fn(&FeltSample) -> f64| Line {
+    fn depths(&self, area: &Area) -> PlotResult {
+        let of = |name, colour, depth_m: fn(&FeltSample) -> f64| PlottedLine {
             name,
             colour,
             points: self.felt.iter().map(|s| (s.seconds, 1e3 * depth_m(s))).collect(),
@@ -205,14 +205,14 @@ impl Picture<'_> {
         amounts(area, "millimetres deep, over seconds", &lines, 1.0)
     }
 
-    fn forces(&self, area: &Area) -> Drawn {
-        let mut lines = vec![Line {
+    fn forces(&self, area: &Area) -> PlotResult {
+        let mut lines = vec![PlottedLine {
             name: "force of the answers",
             colour: ORANGE,
             points: self.felt.iter().map(|s| (s.seconds, s.force_n)).collect(),
         }];
         if !self.at_device.is_empty() {
-            lines.push(Line {
+            lines.push(PlottedLine {
                 name: "force of the servo",
                 colour: GREEN,
                 points: self.at_device.iter().map(|s| (s.seconds, s.force_n)).collect(),
@@ -221,16 +221,16 @@ impl Picture<'_> {
         amounts(area, "newtons on the hand, over seconds", &lines, 0.1)
     }
 
-    fn stiffness(&self, area: &Area) -> Drawn {
+    fn stiffness(&self, area: &Area) -> PlotResult {
         let pressed = self.felt.iter().filter(|s| s.stiffness_n_per_m > 0.0);
         let points = pressed.map(|s| (s.seconds, s.stiffness_n_per_m)).collect();
-        let lines = [Line { name: "felt stiffness", colour: VIOLET, points }];
+        let lines = [PlottedLine { name: "felt stiffness", colour: VIOLET, points }];
         amounts(area, "newtons for each metre pressed, over seconds on the way", &lines, 1.0)
     }
 }
 
 /// Draws lines over seconds, from a tenth below zero to the greatest amount, which is `least` or more.
-fn amounts(area: &Area, title: &str, lines: &[Line], least: f64) -> Drawn {
+fn amounts(area: &Area, title: &str, lines: &[PlottedLine], least: f64) -> PlotResult {
     let points = || lines.iter().flat_map(|line| &line.points);
     let most = points().map(|(_, y)| *y).fold(least, f64::max);
     let seconds = points().map(|(x, _)| *x).fold(1e-3, f64::max);
@@ -242,7 +242,7 @@ fn amounts(area: &Area, title: &str, lines: &[Line], least: f64) -> Drawn {
         .y_label_area_size(LABELS_WIDTH)
         .build_cartesian_2d(0.0..seconds, -0.1 * most..1.05 * most)?;
     chart.configure_mesh().light_line_style(TRANSPARENT).draw()?;
-    for Line { colour, points, .. } in lines {
+    for PlottedLine { colour, points, .. } in lines {
         let (points, colour) = (points.iter().copied(), *colour);
         chart.draw_series(LineSeries::new(points, colour.stroke_width(1)))?;
     }
@@ -250,7 +250,7 @@ fn amounts(area: &Area, title: &str, lines: &[Line], least: f64) -> Drawn {
 }
 
 /// Writes the names of the lines beside their plot, each with its colour.
-fn legend<'a>(area: &Area, names: impl IntoIterator<Item = (&'a str, RGBColor)>) -> Drawn {
+fn legend<'a>(area: &Area, names: impl IntoIterator<Item = (&'a str, RGBColor)>) -> PlotResult {
     let left = (WIDTH - LEGEND_WIDTH + MARGIN) as i32;
     for (row, (name, colour)) in (2..).zip(names) {
         let y = 18 * row;
