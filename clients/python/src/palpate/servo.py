@@ -14,8 +14,9 @@ import ctypes
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntFlag
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -46,7 +47,8 @@ class ServoFlag(IntFlag):
     """The engine's time ended before the answer was done: it holds the force of the answer before."""
 
 
-class Wrench(NamedTuple):
+@dataclass(frozen=True)
+class Wrench:
     """Force and torque to send to the device, scene frame.
 
     Attributes:
