@@ -163,13 +163,7 @@ impl Picture<'_> {
             values().fold(self.deadline_us, f64::min),
             values().fold(self.deadline_us, f64::max),
         );
-        let mut chart = ChartBuilder::on(area)
-            .caption(title, (FONT, 13))
-            .margin(MARGIN)
-            .margin_right(LEGEND_WIDTH)
-            .x_label_area_size(24)
-            .y_label_area_size(LABELS_WIDTH)
-            .build_cartesian_2d(x, (low..high).log_scale())?;
+        let mut chart = frame(area, title).build_cartesian_2d(x, (low..high).log_scale())?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -234,19 +228,22 @@ fn amounts(area: &Area, title: &str, lines: &[PlottedLine], least: f64) -> PlotR
     let points = || lines.iter().flat_map(|line| &line.points);
     let most = points().map(|(_, y)| *y).fold(least, f64::max);
     let seconds = points().map(|(x, _)| *x).fold(1e-3, f64::max);
-    let mut chart = ChartBuilder::on(area)
-        .caption(title, (FONT, 13))
-        .margin(MARGIN)
-        .margin_right(LEGEND_WIDTH)
-        .x_label_area_size(24)
-        .y_label_area_size(LABELS_WIDTH)
-        .build_cartesian_2d(0.0..seconds, -0.1 * most..1.05 * most)?;
+    let mut chart =
+        frame(area, title).build_cartesian_2d(0.0..seconds, -0.1 * most..1.05 * most)?;
     chart.configure_mesh().light_line_style(TRANSPARENT).draw()?;
     for PlottedLine { colour, points, .. } in lines {
         let (points, colour) = (points.iter().copied(), *colour);
         chart.draw_series(LineSeries::new(points, colour.stroke_width(1)))?;
     }
     legend(area, lines.iter().map(|line| (line.name, line.colour)))
+}
+
+/// Begins a plot with its title, and room for labels and legend.
+fn frame<'a, 'b>(area: &'a Area<'b>, title: &str) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
+    let mut frame = ChartBuilder::on(area);
+    frame.caption(title, (FONT, 13)).margin(MARGIN).margin_right(LEGEND_WIDTH);
+    frame.x_label_area_size(24).y_label_area_size(LABELS_WIDTH);
+    frame
 }
 
 /// Writes the names of the lines beside their plot, each with its colour.
